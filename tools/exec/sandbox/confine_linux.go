@@ -254,10 +254,6 @@ func (b born) end() {
 	for _, pid := range []int{b.main, b.first} {
 		if pid > 0 {
 			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-	}
-	for _, pid := range []int{b.main, b.first} {
-		if pid > 0 {
 			collectNow(pid)
 		}
 	}

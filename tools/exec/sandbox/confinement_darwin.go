@@ -10,7 +10,9 @@ import (
 )
 
 // confinementOf is what confines one process.
-type confinementOf struct{ watch absences }
+type confinementOf struct {
+	watch []string // protected paths that did not exist when it was started
+}
 
 type hostCapabilities struct{}
 

@@ -16,7 +16,7 @@ type confinementOf struct {
 	instance   *instance   // nil: not confined
 	supervisor *supervisor // nil: denials are not noticed
 	fresh      *fresh      // nil: no files were made for it
-	watch      absences
+	watch      []string    // protected paths that did not exist when it was started
 }
 
 // Confinement returns how a process under p would be confined here. An *UnavailableError means that
@@ -97,10 +97,7 @@ func (b *confinementOf) hasOrphans() bool {
 	if b.first == 0 {
 		return false
 	}
-	list, err := os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", b.first))
-	if err != nil {
-		return len(childrenByScan(b.first)) > 0
-	}
+	list, _ := os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", b.first))
 	defer list.Close()
 	return len(childrenIn(list, b.first)) > 0
 }

@@ -296,19 +296,16 @@ func (m *maker) hide(place Place) {
 	}
 	m.reach(path, info.IsDir())
 	if !info.IsDir() {
-		m.put(m.inner("/dev/.nothing"), path)
+		m.put(m.copyOf(m.find("/dev/.nothing"), 0), path)
 		return
 	}
 	mode := "0"
 	if slices.ContainsFunc(m.places, func(p Place) bool { return p.Access != Hidden && p.Path != path && pathname.Within(path, p.Path) }) {
 		mode = "0111"
 	}
-	m.put(m.memory("size", "64k", "nr_inodes", "256", "mode", mode), path)
+	m.put(m.mounted(m.filesystem("tmpfs", "size", "64k", "nr_inodes", "256", "mode", mode)), path)
 	m.covers = append(m.covers, place)
 }
-
-// memory makes a file system in memory, with options by name and value.
-func (m *maker) memory(options ...string) *step { return m.mounted(m.filesystem("tmpfs", options...)) }
 
 // filesystem begins a file system of a kind, with options by name and value.
 func (m *maker) filesystem(kind string, options ...string) *step {
@@ -326,9 +323,6 @@ func (m *maker) mounted(fs *step) *step {
 	m.do(unix.SYS_FSCONFIG, fs.at(), create, 0, 0, 0)
 	return m.opens(m.do(unix.SYS_FSMOUNT, fs.at(), unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 }
-
-// inner is tree for a path that exists only inside, so it cannot be looked up beforehand.
-func (m *maker) inner(path string) *step { return m.copyOf(m.find(path), 0) }
 
 // nodes copies the devices that every process needs.
 func (m *maker) nodes() map[string]*step {

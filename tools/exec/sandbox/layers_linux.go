@@ -38,14 +38,14 @@ func newLayers(places []Place, users *os.File) (*os.File, error) {
 }
 
 // mountLayers mounts the overlays, except for those of the plain paths. failed is the index of the
-// place that could not be mounted; -1: none.
+// overlay that could not be mounted; -1: none.
 func mountLayers(places []Place, users *os.File, plain map[string]bool) (mounts *os.File, failed int, err error) {
 	m := newMaker(users)
 	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS)
 	m.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, 0) // later mounts are seen too
-	first := make([]uintptr, len(places))
-	for i, place := range places {
-		m.about, first[i] = "laying a cache over "+place.Path, uintptr(len(*m.steps))
+	const about = "laying a cache over "
+	for _, place := range places {
+		m.about = about + place.Path
 		if plain[place.Path] {
 			m.put(m.tree(place.Upper()), place.source())
 		} else {
@@ -54,11 +54,8 @@ func mountLayers(places []Place, users *os.File, plain map[string]bool) (mounts 
 	}
 	made := m.namespace("mnt")
 	if err := m.carryOut(); err != nil {
-		at, exact := slices.BinarySearch(first, m.failed.step)
-		if !exact {
-			at--
-		}
-		return nil, at, err
+		last := (*m.steps)[m.failed.step]
+		return nil, slices.IndexFunc(places, func(p Place) bool { return last.about == about+p.Path }), err
 	}
 	for _, place := range places { // the kernel makes a folder there that its owner could not remove together with its parent
 		_ = os.Chmod(filepath.Join(place.Above, workFolder, "work"), 0o700) //nolint:gosec // it is a folder

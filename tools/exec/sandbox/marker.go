@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -28,12 +27,6 @@ func Own(name string) bool {
 func place(home string) string {
 	sum := sha256.Sum256([]byte(home))
 	return hex.EncodeToString(sum[:8]) + "."
-}
-
-func newGeneration(home string) string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never returns an error
-	return place(home) + hex.EncodeToString(b[:]) + "."
 }
 
 func (r *Runner) newMarker(call string) string {

@@ -289,14 +289,6 @@ func counted(denials []Denial, d Denial) ([]Denial, Denial) {
 // to the tree 10 times.
 func (p *Process) Refused() <-chan Denial { return p.insisted }
 
-// made returns denials for what the tree has made at protected paths.
-func (p *Process) made() []Denial {
-	p.mu.Lock()
-	watched := p.confine.watch.without(p.spared)
-	p.mu.Unlock()
-	return watched.takeAway()
-}
-
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -9,6 +9,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -60,8 +61,7 @@ func New(home string, outlet Outlet) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{
-		generation: newGeneration(home), null: null,
-		trees: map[*Process]bool{},
+		generation: place(home) + rand.Text() + ".", null: null, trees: map[*Process]bool{},
 	}
 	if r.own, err = becomeSubreaper(); err != nil {
 		_ = null.Close()
