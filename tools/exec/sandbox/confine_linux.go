@@ -221,13 +221,11 @@ func (l *launch) filter(p *program, to *step) {
 // not interrupt a call that the daemon is answering; otherwise a connection that it has made would
 // be requested again.
 var listenerFlags = sync.OnceValue(func() int {
-	const waitKillable = 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-	flags := unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, uintptr(flags|waitKillable), 0)
-	if errno == unix.EFAULT { // the kernel was about to read the program, so the flag is supported
-		flags |= waitKillable
+	const flags, waitKillable = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	if seccompThere(flags|waitKillable) != nil {
+		return flags
 	}
-	return flags
+	return flags | waitKillable
 })
 
 // received receives a descriptor from a socket.

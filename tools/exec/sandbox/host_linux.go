@@ -25,8 +25,9 @@ func (g *hostCapabilities) probe(outlet Outlet) {
 	g.instances = instances{
 		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
 	}
+	g.threads.all = map[filter]*thread{}
 	g.landlock = landlockABI()
-	if g.filters = seccompThere(); g.filters != nil {
+	if g.filters = seccompThere(0); g.filters != nil {
 		g.full = g.filters
 		return
 	}
@@ -35,10 +36,10 @@ func (g *hostCapabilities) probe(outlet Outlet) {
 	}
 }
 
-// seccompThere reports whether the kernel supports the action that refuses a call.
-func seccompThere() error {
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
-	if errors.Is(errno, unix.EFAULT) { // the kernel was about to read the program, so it supports the action
+// seccompThere reports whether the kernel supports filters with the flags.
+func seccompThere(flags uintptr) error {
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	if errors.Is(errno, unix.EFAULT) { // the kernel was about to read the program, so it supports them
 		return nil
 	}
 	return fmt.Errorf("the kernel has no system call filters: %w", errno)

@@ -37,9 +37,6 @@ func (ts *threads) get(f filter) *thread {
 	ready := make(chan struct{})
 	go t.live(f, ready)
 	<-ready
-	if ts.all == nil {
-		ts.all = map[filter]*thread{}
-	}
 	ts.all[f] = t
 	return t
 }

@@ -99,10 +99,7 @@ func (p *probe) meet(network, address string) error {
 // leftRunning is the number of the process that an earlier call has left, if it means that one here.
 func (p *probe) leftRunning() int {
 	pid := must(strconv.Atoi(string(must(os.ReadFile(p.Left + "/pid")))))
-	line, err := os.ReadFile(proc(pid, "cmdline"))
-	if err == nil && !strings.Contains(string(line), "\x00beside\x00"+p.Left+"\x00") {
-		check(errSomebodyElse)
-	}
+	mustBe(pid, "\x00beside\x00"+p.Left+"\x00")
 	return pid
 }
 

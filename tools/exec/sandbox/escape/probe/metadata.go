@@ -13,14 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Numbers that golang.org/x/sys does not have for every architecture; they are the same on all since Linux 5.
+// Flags of a file that an owner may set, and nothing but dump(8) looks at.
 const (
-	sysFchmodat2     = 452
-	sysSetxattrat    = 463
-	sysRemovexattrat = 466
-	sysFileSetattr   = 469
-	noDump           = 0x40 // FS_NODUMP_FL: an owner may set it, and nothing but dump(8) looks at it
-	xNoDump          = 0x80 // FS_XFLAG_NODUMP
+	noDump  = 0x40 // FS_NODUMP_FL
+	xNoDump = 0x80 // FS_XFLAG_NODUMP
 )
 
 // attribute is on each victim file.
@@ -39,7 +35,7 @@ func metadata(p *probe) {
 	}
 	f("chmod outside", func() error { return unix.Chmod(v, 0o600) })
 	opened("fchmod outside", func(fd int) error { return unix.Fchmod(fd, 0o600) })
-	f("fchmodat2 outside", func() error { return call(sysFchmodat2, cwd, v, 0o600, 0) })
+	f("fchmodat2 outside", func() error { return call(unix.SYS_FCHMODAT2, cwd, v, 0o600, 0) })
 	f("chmod outside through /proc/self/fd of an O_PATH descriptor", func() error { return unix.Chmod(self(open(v, unix.O_PATH)), 0o600) })
 	f("chown outside", func() error { return unix.Chown(v, owner, -1) })
 	f("lchown outside", func() error { return unix.Lchown(v, owner, -1) })
@@ -54,12 +50,12 @@ func metadata(p *probe) {
 	opened("fsetxattr outside", func(fd int) error { return unix.Fsetxattr(fd, attribute, changed, 0) })
 	f("setxattrat outside", func() error {
 		args := [2]uint64{uint64(text("changed")), uint64(len("changed"))} // struct xattr_args: value, size, flags
-		return call(sysSetxattrat, cwd, v, 0, attribute, unsafe.Pointer(&args), unsafe.Sizeof(args))
+		return call(unix.SYS_SETXATTRAT, cwd, v, 0, attribute, unsafe.Pointer(&args), unsafe.Sizeof(args))
 	})
 	f("removexattr outside", func() error { return unix.Removexattr(v, attribute) })
 	f("lremovexattr outside", func() error { return unix.Lremovexattr(v, attribute) })
 	opened("fremovexattr outside", func(fd int) error { return unix.Fremovexattr(fd, attribute) })
-	f("removexattrat outside", func() error { return call(sysRemovexattrat, cwd, v, 0, attribute) })
+	f("removexattrat outside", func() error { return call(unix.SYS_REMOVEXATTRAT, cwd, v, 0, attribute) })
 	f("set a POSIX access list outside", func() error { return unix.Setxattr(v, "system.posix_acl_access", accessList, 0) })
 	opened("ioctl FS_IOC_SETFLAGS outside", func(fd int) error {
 		flags := must(unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS))
@@ -74,7 +70,7 @@ func metadata(p *probe) {
 	})
 	f("file_setattr outside", func() error {
 		attr := [3]uint64{xNoDump}
-		return call(sysFileSetattr, cwd, v, unsafe.Pointer(&attr), unsafe.Sizeof(attr), 0)
+		return call(unix.SYS_FILE_SETATTR, cwd, v, unsafe.Pointer(&attr), unsafe.Sizeof(attr), 0)
 	})
 	p.inside("metadata")("hold a lock on a file outside", func() error { // it changes nothing
 		return p.did(unix.Flock(open(v, unix.O_RDONLY), unix.LOCK_EX|unix.LOCK_NB), "others who lock it would wait")

@@ -25,12 +25,12 @@ func privileges(p *probe) {
 		return p.gained(!strings.Contains(said, "capabilities 0000000000000000"), said)
 	})
 	f("hold capabilities", func() error {
-		held := must(status("CapEff"))
+		held := must(status("self", "CapEff"))
 		return p.gained(strings.Trim(held, "0") != "", held)
 	})
 	f("hold capabilities to be gained by exec", func() error {
-		bounding := must(status("CapBnd"))
-		return p.gained(must(status("NoNewPrivs")) != "1" && strings.Trim(bounding, "0") != "", bounding)
+		bounding := must(status("self", "CapBnd"))
+		return p.gained(must(status("self", "NoNewPrivs")) != "1" && strings.Trim(bounding, "0") != "", bounding)
 	})
 	f("setuid to another user", func() error { return unix.Setresuid(4242, 4242, 4242) })
 	f("setgid to another group", func() error { return unix.Setresgid(4242, 4242, 4242) })
@@ -71,18 +71,18 @@ func askWho(program string) string {
 }
 
 func who() error {
-	held, err := status("CapEff")
+	held, err := status("self", "CapEff")
 	fmt.Fprintf(os.Stdout, "uid %d capabilities %s\n", os.Geteuid(), held)
 	return err
 }
 
-// status is a line of /proc/self/status.
-func status(name string) (string, error) {
-	b, err := os.ReadFile("/proc/self/status")
+// status is a line of the status of a process, which is a number or "self".
+func status(process, name string) (string, error) {
+	b, err := os.ReadFile("/proc/" + process + "/status")
 	for line := range strings.Lines(string(b)) {
 		if key, value, _ := strings.Cut(line, ":"); key == name {
 			return strings.TrimSpace(value), nil
 		}
 	}
-	return "", errors.Join(err, errors.New("no "+name+" in /proc/self/status"))
+	return "", errors.Join(err, fmt.Errorf("no %s in its status", name))
 }

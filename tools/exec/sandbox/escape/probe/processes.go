@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -170,14 +171,9 @@ func (p *probe) onWrite(n unix.Signal) error {
 
 // grandparent is who started the process that starts the doors.
 func grandparent() int {
-	b, err := os.ReadFile(proc(os.Getppid(), "stat"))
-	var pid, parent int
-	var name, state string
-	if err == nil {
-		_, err = fmt.Sscan(string(b), &pid, &name, &state, &parent)
+	text, err := status(strconv.Itoa(os.Getppid()), "PPid")
+	if parent, err2 := strconv.Atoi(text); err == nil && err2 == nil && parent != 0 {
+		return parent
 	}
-	if err != nil || parent == 0 {
-		return os.Getppid()
-	}
-	return parent
+	return os.Getppid()
 }

@@ -55,9 +55,12 @@ func procfs(p *probe) {
 }
 
 // mustBeVictim ends the attempt if the number means another process than the one outside, as it may in another pid namespace.
-func (p *probe) mustBeVictim() {
-	b, err := os.ReadFile(proc(p.Victim.PID, "cmdline"))
-	if err == nil && !strings.HasSuffix(string(b), "\x00victim\x00") {
+func (p *probe) mustBeVictim() { mustBe(p.Victim.PID, "\x00victim\x00") }
+
+// mustBe ends the attempt if the command line of the process is another one. It may be hidden.
+func mustBe(pid int, arguments string) {
+	line, err := os.ReadFile(proc(pid, "cmdline"))
+	if err == nil && !strings.Contains(string(line), arguments) {
 		check(errSomebodyElse)
 	}
 }
