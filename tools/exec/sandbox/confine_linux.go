@@ -153,7 +153,7 @@ func (l *launch) confine(p *program, to *int) {
 		p.about = "restricting its system calls"
 		l.filter(p, letters)
 	}
-	p.letSignals()
+	p.do(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&noSignals), 0, 8) // none stays blocked
 	p.about = "starting " + l.command.Path
 }
 

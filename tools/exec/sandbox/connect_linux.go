@@ -54,10 +54,14 @@ func (c *connection) prepare() (errno unix.Errno) {
 	if c.address, errno = c.n.address(); errno != 0 {
 		return errno
 	}
-	if c.socket, c.family, errno = c.n.socket(); errno == 0 && !c.valid(c.n) {
+	var err error
+	if c.socket, c.family, err = c.n.socket(); err != nil {
+		return errnoOf(err)
+	}
+	if !c.valid(c.n) {
 		return unix.ENOENT // the process has died, and its number may belong to another one by now
 	}
-	return errno
+	return 0
 }
 
 // tryOnce makes the connection without waiting. pending: the process is willing to wait, and the
@@ -159,9 +163,9 @@ func (c *connection) toUnix() unix.Errno {
 		return c.to(c.address) // an abstract name belongs to the network namespace
 	}
 	name, _, _ := strings.Cut(string(c.address[path:]), "\x00")
-	file, errno := c.n.find(name)
-	if errno != 0 {
-		return errno
+	file, err := c.n.find(name)
+	if err != nil {
+		return errnoOf(err)
 	}
 	defer unix.Close(file)
 	there := fileAddress(file)
@@ -260,12 +264,11 @@ func machineListens(port uint16) bool {
 
 // listen notes that a process is about to listen.
 func (g *supervisor) listen(n *notification) {
-	socket, family, errno := n.socket()
-	if errno != 0 {
-		return
+	socket, family, err := n.socket()
+	if socket >= 0 {
+		defer unix.Close(socket)
 	}
-	defer unix.Close(socket)
-	if family == unix.AF_UNIX {
+	if err == nil && family == unix.AF_UNIX {
 		g.instance.network.noteListening(socket)
 	}
 }
@@ -286,24 +289,21 @@ func (n *notification) address() ([]byte, unix.Errno) {
 	return raw[:size], 0
 }
 
-// socket copies the socket that is a call's first argument.
-func (n *notification) socket() (fd, family int, errno unix.Errno) {
+// socket copies the socket that is a call's first argument. fd is -1 if there is no copy.
+func (n *notification) socket() (fd, family int, err error) {
 	process, err := unix.PidfdOpen(int(n.pid), 0)
 	if err != nil { // the caller is not the first thread
 		process, err = unix.PidfdOpen(n.process(), 0)
 	}
 	if err != nil {
-		return -1, 0, errnoOf(err)
+		return -1, 0, err
 	}
 	defer unix.Close(process)
 	if fd, err = unix.PidfdGetfd(process, int(int32(n.args[0])), 0); err != nil {
-		return -1, 0, errnoOf(err)
+		return -1, 0, err
 	}
-	if family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
-		_ = unix.Close(fd)
-		return -1, 0, errnoOf(err)
-	}
-	return fd, family, 0
+	family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	return fd, family, err
 }
 
 // process returns the number of the process that the calling thread belongs to.
@@ -315,17 +315,14 @@ func (n *notification) process() (pid int) {
 }
 
 // find opens the file that a path means to the process, as O_PATH.
-func (n *notification) find(path string) (fd int, errno unix.Errno) {
+func (n *notification) find(path string) (fd int, err error) {
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", n.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, errnoOf(err)
+		return -1, err
 	}
 	defer unix.Close(root)
-	fd, err = unix.Openat2(root, n.absolute(path), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
-	if err != nil {
-		return -1, errnoOf(err)
-	}
-	return fd, 0
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
+	return unix.Openat2(root, n.absolute(path), how)
 }
 
 // absolute returns a path as the process means it. Relative parts are not resolved, since links may

@@ -13,17 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layered returns the places of a policy that are overlays.
-func layered(p Policy) (places []Place) {
-	for _, place := range p.Places {
-		if place.Above != "" {
-			places = append(places, place)
-		}
-	}
-	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Above, b.Above) })
-	return places
-}
-
 // newLayers makes a mount namespace like the daemon's, with overlays in it. If the kernel cannot make
 // one, the folder of what was written is mounted by itself.
 func newLayers(places []Place, users *os.File) (*os.File, error) {
@@ -73,7 +62,8 @@ func (m *maker) overlay(p Place) {
 
 // layersOf returns the mount namespace with the overlays of a policy; nil: there are none. mu is held.
 func (c *instances) layersOf(p Policy) (*os.File, error) {
-	places := layered(p)
+	places := slices.DeleteFunc(slices.Clone(p.Places), func(place Place) bool { return place.Above == "" })
+	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Above, b.Above) })
 	if len(places) == 0 {
 		return nil, nil
 	}

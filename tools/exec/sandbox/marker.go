@@ -5,8 +5,6 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"strings"
 )
 
 // MarkerName is the variable that every process started here has. Its value is
@@ -27,19 +25,4 @@ func Own(name string) bool {
 func place(home string) string {
 	sum := sha256.Sum256([]byte(home))
 	return hex.EncodeToString(sum[:8]) + "."
-}
-
-func (r *Runner) newMarker(call string) string {
-	return fmt.Sprintf("%s%s.%d", r.generation, call, r.started.Add(1))
-}
-
-// markerIn returns the marker in the environment of a process, in the kernel's form: NAME=value,
-// each ended by NUL.
-func markerIn(environ string) string {
-	for entry := range strings.SplitSeq(environ, "\x00") {
-		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -80,13 +80,14 @@ func (p *Process) cut(most int) (cut []Left) {
 			break
 		}
 		extra = extra[most:]
-		for _, l := range p.programs(below(all, extra)) {
+		doomed := below(all, extra)
+		for _, l := range p.programs(doomed) {
 			// A process that is about to end is found again, without its arguments.
 			if !slices.ContainsFunc(cut, func(seen Left) bool { return seen.PID == l.PID }) {
 				cut = append(cut, l)
 			}
 		}
-		for _, m := range below(all, extra) {
+		for _, m := range doomed {
 			m.signal(syscall.SIGKILL)
 		}
 		awaitAny(extra, again)

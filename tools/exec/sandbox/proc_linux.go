@@ -115,13 +115,16 @@ func scan() []member {
 	return all
 }
 
-// marker returns the marker in the process's environment, as it was when its program began.
+// marker returns the marker in the process's environment, as it was when its program began. Each entry
+// there is NAME=value, ended by NUL.
 func (m member) marker() string {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
-	if err != nil {
-		return ""
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid)) // it has none if it cannot be read
+	for entry := range strings.SplitSeq(string(environ), "\x00") {
+		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {
+			return value
+		}
 	}
-	return markerIn(string(environ))
+	return ""
 }
 
 // isEnding reports whether the process is about to end, or has ended, by now.

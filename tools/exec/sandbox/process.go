@@ -134,7 +134,7 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	input := c.Input
 	c.Input = nil
 	p := &Process{
-		runner: r, marker: r.newMarker(c.ID), since: ticks(), command: c,
+		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
 		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1),
 	}
 	if err := r.enter(p); err != nil {

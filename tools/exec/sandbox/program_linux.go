@@ -195,11 +195,6 @@ var defaults = sync.OnceValue(func() (steps []step) {
 	return steps
 })
 
-// letSignals unblocks all signals.
-func (p *program) letSignals() {
-	p.do(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&noSignals), 0, 8)
-}
-
 var (
 	noAction  [4]uint64 // struct sigaction of the kernel: SIG_DFL, no flags
 	noSignals uint64

@@ -88,18 +88,22 @@ func newProbe(plain []byte, name string) *probe {
 	return p
 }
 
-// inside returns a function that adds doors to a group of which only the probe itself can see whether they are open.
-func (p *probe) inside(group string) func(name string, try func() error) {
+// add returns a function that adds doors of a kind.
+func (p *probe) add(kind scene.Result) func(name string, try func() error) {
 	return func(name string, try func() error) {
-		p.doors = append(p.doors, door{scene.Result{Door: name, Group: group}, try})
+		kind.Door = name
+		p.doors = append(p.doors, door{kind, try})
 	}
 }
 
-// outside is inside for doors whose effect the suite sees.
+// inside is add for a group of doors of which only the probe itself can see whether they are open.
+func (p *probe) inside(group string) func(name string, try func() error) {
+	return p.add(scene.Result{Group: group})
+}
+
+// outside is add for a group of doors whose effect the suite sees.
 func (p *probe) outside(group string) func(name string, try func() error) {
-	return func(name string, try func() error) {
-		p.doors = append(p.doors, door{scene.Result{Door: name, Group: group, Outside: true}, try})
-	}
+	return p.add(scene.Result{Group: group, Outside: true})
 }
 
 // did records what the attempt did, if err is nil, and returns err.

@@ -17,9 +17,7 @@ import (
 
 // guarded adds a door to a path that the suite must find as it was.
 func (p *probe) guarded(name, path string, try func(path string) error) {
-	p.doors = append(p.doors, door{
-		scene.Result{Door: name, Group: "protected", Outside: true, Guards: path}, func() error { return try(path) },
-	})
+	p.add(scene.Result{Group: "protected", Outside: true, Guards: path})(name, func() error { return try(path) })
 }
 
 func protected(p *probe) {
