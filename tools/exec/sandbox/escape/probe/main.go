@@ -80,7 +80,7 @@ func newProbe(plain []byte, name string) *probe {
 		own: own, ownFile: own + "/own", planted: own + "/planted", way: own + "/way", dangling: own + "/dangling", swapped: own + "/swapped",
 	}
 	for _, add := range []func(*probe){
-		works, files, metadata, oldTimes, ways, protected, gitFiles, hidden, procfs, processes, signals, sockets, besides,
+		works, files, metadata, oldTimes, ways, protected, gitFiles, hidden, procfs, processes, signals, sockets, socketFamilies, besides,
 		caches, shownFiles, openedDirectories, ipc, mounts, namespaces, kernel, foreign, rings, system, devices, privileges, bombs,
 	} {
 		add(p)

@@ -110,7 +110,10 @@ func sockets(p *probe) {
 	in("accept a TCP connection from outside", p.listen)
 	in("add an address by netlink", p.addAddress)
 	in("inherited descriptors beyond 3", p.inherited)
-	f = p.inside("socket families")
+}
+
+func socketFamilies(p *probe) {
+	f := p.inside("socket families")
 	for _, k := range families {
 		f(k.name, func() error { return unix.Close(socket(k.family, k.kind, k.protocol)) })
 	}
