@@ -64,6 +64,8 @@ func newNetwork(users *os.File) (made *network, err error) {
 
 // Close closes the network, of which no instance uses a proxy any more.
 func (n *network) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return errors.Join(n.diag.Close(), n.namespace.file.Close())
 }
 
