@@ -123,7 +123,7 @@ var imports = map[string][]string{
 	"tools/text/redact":               {},
 	"tools/fs/repo":                   {"tools/fs/pathname"},
 	"tools/exec/sandbox":              {"tools/fs/pathname"},
-	"tools/exec/sandbox/escape":       {"tools/exec/sandbox/escape/scene"},
+	"tools/exec/sandbox/escape":       {},
 	"tools/exec/sandbox/escape/probe": {"tools/exec/sandbox/escape/scene"},
 	"tools/exec/sandbox/escape/scene": {},
 	"tools/exec/shell":                {},

@@ -14,9 +14,6 @@ type Content struct {
 	Mode fs.FileMode
 }
 
-// absences are paths that did not exist when the process was started.
-type absences []string
-
 // Spare records that the daemon itself makes a file at path, so that it does not count as made by a
 // process and is not moved away.
 func (r *Runner) Spare(path string) {
@@ -29,11 +26,15 @@ func (r *Runner) Spare(path string) {
 	}
 }
 
-// takeAway renames whatever exists at the paths now, so that no program finds it under its name and
-// nothing is lost, and returns a denial for each.
-func (a absences) takeAway() (denials []Denial) {
-	for _, path := range a {
-		if _, err := os.Lstat(path); err != nil {
+// made renames what the tree has made at protected paths, so that no program finds it under its name
+// and nothing is lost, and returns a denial for each.
+func (p *Process) made() (denials []Denial) {
+	p.mu.Lock()
+	spared := slices.Clone(p.spared)
+	p.mu.Unlock()
+	for _, path := range p.confine.watch {
+		_, err := os.Lstat(path)
+		if err != nil || slices.ContainsFunc(spared, func(own string) bool { return pathname.Within(path, own) }) {
 			continue
 		}
 		if d, err := SetAside(path, nil); err == nil {
@@ -41,11 +42,4 @@ func (a absences) takeAway() (denials []Denial) {
 		}
 	}
 	return denials
-}
-
-// without returns the absences that hold none of the paths.
-func (a absences) without(paths []string) absences {
-	return slices.DeleteFunc(slices.Clone(a), func(watched string) bool {
-		return slices.ContainsFunc(paths, func(path string) bool { return pathname.Within(watched, path) })
-	})
 }

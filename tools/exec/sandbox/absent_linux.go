@@ -21,26 +21,20 @@ func SetAside(path string, before *Content) (Denial, error) {
 	if info, err := os.Lstat(filepath.Dir(path)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return SetAside(filepath.Dir(path), nil)
 	}
-	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(path), how)
-	if err != nil {
-		how.Flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC // it may not be listed
-		if dir, err = unix.Openat2(unix.AT_FDCWD, filepath.Dir(path), how); err != nil {
-			return Denial{}, fmt.Errorf("opening the directory of %s: %w", path, err)
+	aside := fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano())
+	err := inDirectoryOf(path, func(dir int, name string) error {
+		err := before.exchange(dir, name, aside)
+		if errors.Is(err, unix.EACCES) {
+			defer writable(dir)()
+			err = before.exchange(dir, name, aside)
 		}
-	}
-	defer unix.Close(dir)
-	name := fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano())
-	err = before.exchange(dir, filepath.Base(path), name)
-	if errors.Is(err, unix.EACCES) {
-		defer writable(dir)()
-		err = before.exchange(dir, filepath.Base(path), name)
-	}
+		return err
+	})
 	if err != nil {
 		return Denial{}, fmt.Errorf("moving %s aside: %w", path, err)
 	}
-	aside := filepath.Join(filepath.Dir(path), name)
-	return Denial{Operation: Writing, Target: path, Count: 1, MovedTo: aside, PutBack: before != nil}, nil
+	moved := filepath.Join(filepath.Dir(path), aside)
+	return Denial{Operation: Writing, Target: path, Count: 1, MovedTo: moved, PutBack: before != nil}, nil
 }
 
 // writable makes an open directory of the user writable, and returns a function that undoes it.

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A Box starts the processes of one call, each under the call's policy, and gathers what they were
@@ -21,8 +22,9 @@ type Box struct {
 
 	of *Box // the box that this one was made from by Under; nil: none
 
+	used atomic.Bool
+
 	mu      sync.Mutex
-	used    bool
 	denials []Denial
 	created []string
 }
@@ -32,15 +34,9 @@ func (b *Box) Start(c Command) (*Process, error) {
 	c.Policy, c.ended, c.after = b.Policy, b.note, b.After
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
-		box.use()
+		box.used.Store(true)
 	}
 	return p, err
-}
-
-func (b *Box) use() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used = true
 }
 
 // Under returns a box for processes of the same call that need another policy. What it starts
@@ -48,11 +44,7 @@ func (b *Box) use() {
 func (b *Box) Under(p Policy) *Box { return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b} }
 
 // Used reports whether b, or a box that was made from it, has started a process.
-func (b *Box) Used() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.used
-}
+func (b *Box) Used() bool { return b.used.Load() }
 
 // Environ returns the environment of a process that is started with base, a list of NAME=value. set
 // replaces the variables of the same names.

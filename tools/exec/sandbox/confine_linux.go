@@ -25,15 +25,10 @@ func filterFor(p Policy, t Tier, port int) filter {
 
 // A launch is one process to be started in an instance.
 type launch struct {
-	policy   Policy
-	tier     Tier
+	host     *hostCapabilities
 	instance *instance
-	users    *os.File // see instances
 	command  Command
-	environ  []string
 	files    []*os.File
-	first    *os.File // the program of the first process
-	threads  *threads
 }
 
 // born is the result of a launch.
@@ -47,11 +42,11 @@ func (l *launch) start() (born, error) {
 	p := newProgram()
 	p.about = "starting"
 	p.noHandlers()
-	if l.tier == Full {
+	if l.instance.network != nil {
 		return l.startFull(p)
 	}
 	l.confine(p, nil)
-	if err := p.become(l.command.Path, l.command.Args, l.environ); err != nil {
+	if err := p.become(l.command.Path, l.command.Args, l.command.Env); err != nil {
 		return born{}, err
 	}
 	pid, err := l.run(p)
@@ -65,8 +60,7 @@ func (l *launch) start() (born, error) {
 // run runs p on a thread that has the filter already, if such a thread can be shared. Its children
 // inherit the filter, which costs nothing.
 func (l *launch) run(p *program) (pid int, err error) {
-	f := filterFor(l.policy, l.tier, l.instance.port)
-	return l.threads.get(f).run(p)
+	return l.host.threads.get(l.instance.filter).run(p)
 }
 
 // startFull starts two processes in a new process namespace: the first, whose end is the end of
@@ -80,7 +74,7 @@ func (l *launch) startFull(p *program) (born, error) {
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	p.about = "joining the sandbox"
-	for _, n := range l.instance.joined(l.users) {
+	for _, n := range l.instance.joined(l.host.instances.users) {
 		p.do(unix.SYS_SETNS, int(n.file.Fd()), n.kind)
 	}
 	p.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWPID)
@@ -92,7 +86,7 @@ func (l *launch) startFull(p *program) (born, error) {
 	p.end()
 	l.mountProc(main)
 	l.confine(main, &pair[1])
-	if err := main.become(l.command.Path, l.command.Args, l.environ); err != nil {
+	if err := main.become(l.command.Path, l.command.Args, l.command.Env); err != nil {
 		return born{}, err
 	}
 	between, err := p.run(0)
@@ -118,8 +112,8 @@ func (l *launch) sleep(p *program) {
 	p.do(unix.SYS_RT_SIGACTION, int(unix.SIGCHLD), unsafe.Pointer(ignore), 0, 8).hold(ignore)
 	p.do(unix.SYS_CLOSE_RANGE, 0, ^uintptr(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 	p.dropRights()
-	argv, envv := vector("toold-first"), vector(l.environ[len(l.environ)-1]) // the marker
-	p.do(unix.SYS_EXECVEAT, int(l.first.Fd()), "", unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]), unix.AT_EMPTY_PATH).hold([]any{argv, envv})
+	argv, envv := vector("toold-first"), vector(l.command.Env[len(l.command.Env)-1]) // the marker
+	p.do(unix.SYS_EXECVEAT, int(l.host.first.Fd()), "", unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]), unix.AT_EMPTY_PATH).hold([]any{argv, envv})
 }
 
 func vector(entries ...string) []*byte {
@@ -159,7 +153,7 @@ func (l *launch) confine(p *program, to *int) {
 		p.about = "restricting its system calls"
 		l.filter(p, letters)
 	}
-	p.letSignals()
+	p.do(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&noSignals), 0, 8) // none stays blocked
 	p.about = "starting " + l.command.Path
 }
 
@@ -181,7 +175,7 @@ func (l *launch) descriptors(p *program) {
 }
 
 func (l *launch) limit(p *program) {
-	limits := l.policy.Limits
+	limits := l.command.Policy.Limits
 	for kind, most := range map[int]uint64{
 		unix.RLIMIT_NPROC: limits.Processes, unix.RLIMIT_NOFILE: limits.OpenFiles, unix.RLIMIT_DATA: limits.Memory,
 		unix.RLIMIT_FSIZE: limits.FileSize,
@@ -207,7 +201,7 @@ func (p *program) dropRights() {
 // filter installs the filter and sends its listener to the daemon through the socket that the step
 // to returns.
 func (l *launch) filter(p *program, to *step) {
-	prog := sockFprog(compiled(filterFor(l.policy, l.tier, l.instance.port)))
+	prog := sockFprog(compiled(l.instance.filter))
 	listener := p.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags(), unsafe.Pointer(prog)).hold(prog)
 	control := &struct {
 		unix.Cmsghdr
@@ -227,13 +221,11 @@ func (l *launch) filter(p *program, to *step) {
 // not interrupt a call that the daemon is answering; otherwise a connection that it has made would
 // be requested again.
 var listenerFlags = sync.OnceValue(func() int {
-	const waitKillable = 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-	flags := unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, uintptr(flags|waitKillable), 0)
-	if errno == unix.EFAULT { // the kernel was about to read the program, so the flag is supported
-		flags |= waitKillable
+	const flags, waitKillable = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	if seccompThere(flags|waitKillable) != nil {
+		return flags
 	}
-	return flags
+	return flags | waitKillable
 })
 
 // received receives a descriptor from a socket.
@@ -244,10 +236,10 @@ func received(socket int) (*os.File, error) {
 		return nil, fmt.Errorf("receiving the filter's listener: %w", err)
 	}
 	messages, err := unix.ParseSocketControlMessage(control[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, fmt.Errorf("receiving the filter's listener: %w", cmp.Or(err, error(unix.EBADMSG)))
+	var fds []int
+	if len(messages) == 1 {
+		fds, err = unix.ParseUnixRights(&messages[0])
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
 		return nil, fmt.Errorf("receiving the filter's listener: %w", cmp.Or(err, error(unix.EBADMSG)))
 	}
@@ -260,10 +252,6 @@ func (b born) end() {
 	for _, pid := range []int{b.main, b.first} {
 		if pid > 0 {
 			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-	}
-	for _, pid := range []int{b.main, b.first} {
-		if pid > 0 {
 			collectNow(pid)
 		}
 	}

@@ -10,14 +10,16 @@ import (
 )
 
 // confinementOf is what confines one process.
-type confinementOf struct{ watch absences }
+type confinementOf struct {
+	watch []string // protected paths that did not exist when it was started
+}
 
 type hostCapabilities struct{}
 
 const sandboxExec = "/usr/bin/sandbox-exec"
 
-func (r *Runner) confineWith(Outlet) {}
-func (r *Runner) letGo()             {}
+func (hostCapabilities) probe(Outlet) {}
+func (hostCapabilities) close()       {}
 
 var sandboxExecThere = sync.OnceValue(func() bool {
 	_, err := os.Stat(sandboxExec)
@@ -41,7 +43,8 @@ func (r *Runner) Confinement(p Policy) (Confinement, error) {
 }
 
 // spawn starts the main process under its policy.
-func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
+func (p *Process) spawn(files []*os.File) error {
+	c := p.command
 	confinement, err := p.runner.Confinement(c.Policy)
 	if err != nil {
 		return err
@@ -51,7 +54,7 @@ func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
 		c.Args = append([]string{"sandbox-exec", "-p", profile(c.Policy), c.Path}, c.Args[1:]...)
 		c.Path = sandboxExec
 	}
-	return p.spawnFree(c, environ, files)
+	return p.spawnFree(c.Path, c.Args, files)
 }
 
 // unconfine returns the denials.

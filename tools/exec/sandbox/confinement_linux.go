@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -15,18 +16,8 @@ type confinementOf struct {
 	instance   *instance   // nil: not confined
 	supervisor *supervisor // nil: denials are not noticed
 	fresh      *fresh      // nil: no files were made for it
-	watch      absences
+	watch      []string    // protected paths that did not exist when it was started
 }
-
-// confineWith determines what the machine can confine with.
-func (r *Runner) confineWith(outlet Outlet) {
-	r.host.instances = instances{
-		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: map[string]*network{}, layers: map[string]*layers{},
-	}
-	r.host.probe()
-}
-
-func (r *Runner) letGo() { r.host.close() }
 
 // Confinement returns how a process under p would be confined here. An *UnavailableError means that
 // the process would not be started.
@@ -39,33 +30,29 @@ func (r *Runner) Confinement(p Policy) (Confinement, error) {
 }
 
 // spawn starts the main process under its policy.
-func (p *Process) spawn(c Command, environ []string, files []*os.File) error {
-	t, err := p.runner.host.tierFor(c.Policy)
-	if err != nil {
+func (p *Process) spawn(files []*os.File) error {
+	g, c := &p.runner.host, p.command
+	t, err := g.tierFor(c.Policy)
+	switch {
+	case err != nil:
 		return err
-	}
-	if t == None {
-		return p.spawnFree(c, environ, files)
-	}
-	if len(c.Path) == 0 || c.Path[0] != '/' {
+	case t == None:
+		return p.spawnFree(c.Path, c.Args, files)
+	case !filepath.IsAbs(c.Path):
 		return fmt.Errorf("starting %q: the path of a program must be absolute", c.Path)
 	}
-	g := &p.runner.host
 	empty := makeFresh(c.Policy.Fresh)
 	made, err := g.instances.enter(c.Policy, t)
-	if err != nil {
-		empty.close()
-		return err
-	}
-	p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
-	if err := p.spawnConfined(&launch{
-		policy: c.Policy, tier: t, instance: made, users: g.instances.users, command: c, environ: slices.Insert(environ, len(environ)-1, wayOut(made.port, c.ID, c.Policy.Network)...), files: files, first: g.first, threads: &g.threads,
-	}); err != nil {
-		empty.close()
+	if err == nil {
+		p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
+		c.Env = p.environ(wayOut(made.port(), c.ID, c.Policy.Network)...)
+		if err = p.spawnConfined(&launch{host: g, instance: made, command: c, files: files}); err == nil {
+			return nil
+		}
 		g.instances.leave(made)
-		return err
 	}
-	return nil
+	empty.close()
+	return err
 }
 
 // wayOut returns the variables by which programs find the proxy. The user name in them identifies
@@ -94,13 +81,13 @@ func (p *Process) spawnConfined(l *launch) error {
 		b.end()
 		return err
 	}
-	await(b.main)
+	waited.mains.Store(b.main, nil)
 	if b.first != 0 {
-		await(b.first)
+		waited.mains.Store(b.first, nil)
 		p.confine.first = b.first
 	}
 	if b.listener != nil {
-		p.confine.supervisor = newSupervisor(b.listener, l.policy, l.instance)
+		p.confine.supervisor = newSupervisor(b.listener, l.command.Policy, l.instance)
 	}
 	return nil
 }
@@ -110,10 +97,7 @@ func (b *confinementOf) hasOrphans() bool {
 	if b.first == 0 {
 		return false
 	}
-	list, err := os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", b.first))
-	if err != nil {
-		return len(childrenByScan(b.first)) > 0
-	}
+	list, _ := os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/children", b.first))
 	defer list.Close()
 	return len(childrenIn(list, b.first)) > 0
 }

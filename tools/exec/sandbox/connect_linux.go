@@ -54,17 +54,13 @@ func (c *connection) prepare() (errno unix.Errno) {
 	if c.address, errno = c.n.address(); errno != 0 {
 		return errno
 	}
-	if c.socket, errno = c.n.descriptor(); errno != 0 {
-		return errno
-	}
-	family, err := unix.GetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil {
+	var err error
+	if c.socket, c.family, err = c.n.socket(); err != nil {
 		return errnoOf(err)
 	}
 	if !c.valid(c.n) {
 		return unix.ENOENT // the process has died, and its number may belong to another one by now
 	}
-	c.family = family
 	return 0
 }
 
@@ -149,7 +145,7 @@ func (c *connection) polled() int16 {
 // the session.
 func (c *connection) toInternet() unix.Errno {
 	to, ok := internetAddress(c.address)
-	if port := int(to.Port()); ok && port != c.instance.port && c.instance.network.isProxy(port) {
+	if port := int(to.Port()); ok && port != c.instance.port() && c.instance.network.isProxy(port) {
 		return unix.ECONNREFUSED
 	}
 	errno := c.to(c.address)
@@ -167,9 +163,9 @@ func (c *connection) toUnix() unix.Errno {
 		return c.to(c.address) // an abstract name belongs to the network namespace
 	}
 	name, _, _ := strings.Cut(string(c.address[path:]), "\x00")
-	file, errno := c.n.find(name)
-	if errno != 0 {
-		return errno
+	file, err := c.n.find(name)
+	if err != nil {
+		return errnoOf(err)
 	}
 	defer unix.Close(file)
 	there := fileAddress(file)
@@ -188,7 +184,7 @@ func (c *connection) toUnix() unix.Errno {
 // reaches reports whether the process may connect to the socket that is bound to the file.
 func (c *connection) reaches(file int) bool {
 	var info unix.Stat_t
-	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.instance.network.listensAt(identity{info.Dev, info.Ino})
+	return c.policy.UnixSockets || unix.Fstat(file, &info) == nil && c.instance.network.listensAt(identityOf(&info))
 }
 
 // fileAddress returns the address of a Unix socket that is bound to an open file.
@@ -268,12 +264,11 @@ func machineListens(port uint16) bool {
 
 // listen notes that a process is about to listen.
 func (g *supervisor) listen(n *notification) {
-	socket, errno := n.descriptor()
-	if errno != 0 {
-		return
+	socket, family, err := n.socket()
+	if socket >= 0 {
+		defer unix.Close(socket)
 	}
-	defer unix.Close(socket)
-	if family, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && family == unix.AF_UNIX {
+	if err == nil && family == unix.AF_UNIX {
 		g.instance.network.noteListening(socket)
 	}
 }
@@ -294,19 +289,21 @@ func (n *notification) address() ([]byte, unix.Errno) {
 	return raw[:size], 0
 }
 
-// descriptor copies the descriptor that is a call's first argument.
-func (n *notification) descriptor() (fd int, errno unix.Errno) {
+// socket copies the socket that is a call's first argument. fd is -1 if there is no copy.
+func (n *notification) socket() (fd, family int, err error) {
 	process, err := unix.PidfdOpen(int(n.pid), 0)
 	if err != nil { // the caller is not the first thread
-		if process, err = unix.PidfdOpen(n.process(), 0); err != nil {
-			return -1, errnoOf(err)
-		}
+		process, err = unix.PidfdOpen(n.process(), 0)
+	}
+	if err != nil {
+		return -1, 0, err
 	}
 	defer unix.Close(process)
 	if fd, err = unix.PidfdGetfd(process, int(int32(n.args[0])), 0); err != nil {
-		return -1, errnoOf(err)
+		return -1, 0, err
 	}
-	return fd, 0
+	family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	return fd, family, err
 }
 
 // process returns the number of the process that the calling thread belongs to.
@@ -318,17 +315,14 @@ func (n *notification) process() (pid int) {
 }
 
 // find opens the file that a path means to the process, as O_PATH.
-func (n *notification) find(path string) (fd int, errno unix.Errno) {
+func (n *notification) find(path string) (fd int, err error) {
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", n.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, errnoOf(err)
+		return -1, err
 	}
 	defer unix.Close(root)
-	fd, err = unix.Openat2(root, n.absolute(path), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
-	if err != nil {
-		return -1, errnoOf(err)
-	}
-	return fd, 0
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
+	return unix.Openat2(root, n.absolute(path), how)
 }
 
 // absolute returns a path as the process means it. Relative parts are not resolved, since links may

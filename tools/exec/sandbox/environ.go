@@ -37,12 +37,19 @@ type Filter struct {
 // Withheld reports are left out. Each name appears once, and the last value wins. set is not
 // filtered and replaces variables of the same names.
 func (f Filter) Environ(base []string, set ...string) []string {
-	fixed := func(string) bool { return false }
-	e := environment{seen: make(map[string]bool, len(base)+len(set)), list: make([]string, 0, len(base)+len(set))}
-	e.add(set, fixed)
-	e.add(base, f.Withheld)
-	slices.Reverse(e.list)
-	return e.list
+	seen, list := make(map[string]bool, len(base)+len(set)), make([]string, 0, len(base)+len(set))
+	for i, entry := range slices.Backward(slices.Concat(base, set)) {
+		name, _, ok := strings.Cut(entry, "=")
+		if !ok || name == "" || seen[name] || strings.IndexByte(entry, 0) >= 0 {
+			continue
+		}
+		seen[name] = true
+		if name != MarkerName && (i >= len(base) || !f.Withheld(name)) {
+			list = append(list, entry)
+		}
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // Withheld reports whether children never see a variable of that name: it looks like a credential
@@ -79,25 +86,6 @@ func Environ(base []string, set ...string) []string { return Filter{}.Environ(ba
 // Unsafe reports whether a variable of that name would change what a program runs. No filter lets
 // it through.
 func Unsafe(name string) bool { return matches(dangerous, name) }
-
-// An environment is built from its end, so that the first entry of a name is the one that counts.
-type environment struct {
-	seen map[string]bool
-	list []string
-}
-
-func (e *environment) add(entries []string, withheld func(name string) bool) {
-	for _, entry := range slices.Backward(entries) {
-		name, _, ok := strings.Cut(entry, "=")
-		if !ok || name == "" || e.seen[name] || strings.IndexByte(entry, 0) >= 0 {
-			continue
-		}
-		e.seen[name] = true
-		if name != MarkerName && !withheld(name) {
-			e.list = append(e.list, entry)
-		}
-	}
-}
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(p, name) })

@@ -5,7 +5,7 @@
 package sandbox
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"unsafe"
 
@@ -33,7 +33,7 @@ type answer struct {
 }
 
 // A check compares one argument: if it (masked) is one of the values, the answer is then, otherwise
-// otherwise.
+// otherwise. when makes one.
 type check struct {
 	arg             int
 	mask            uint32
@@ -45,7 +45,15 @@ var (
 	allow   = answer{ret: unix.SECCOMP_RET_ALLOW}
 	deny    = refusal(unix.EPERM)
 	missing = refusal(unix.ENOSYS) // as on a kernel without the call: programs then use something else
+	notify  = answer{ret: unix.SECCOMP_RET_USER_NOTIF}
 )
+
+// whole is the mask of a check that compares the whole argument.
+const whole = ^uint32(0)
+
+func when(arg int, mask uint32, values []uint32, then, otherwise answer) answer {
+	return answer{check: &check{arg, mask, values, then, otherwise}}
+}
 
 func refusal(errno unix.Errno) answer {
 	return answer{ret: unix.SECCOMP_RET_ERRNO | uint32(errno)}
@@ -121,9 +129,7 @@ func (f filter) table() map[uintptr]answer {
 	put(neverHere, deny)
 	put(lacking, missing)
 	if f.watched {
-		for call := range namesOf() {
-			t[call] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}
-		}
+		put(slices.Collect(maps.Keys(namesOf())), notify)
 		watchOpening(t)
 	}
 	if f.shared {
@@ -136,11 +142,11 @@ func (f filter) table() map[uintptr]answer {
 		put(marks, f.refused(unix.EPERM))
 		put(marksHere, f.refused(unix.EPERM))
 	}
-	flags := answer{check: &check{0, namespaces, []uint32{0}, allow, deny}}
+	flags := when(0, namespaces, []uint32{0}, allow, deny)
 	t[unix.SYS_CLONE], t[unix.SYS_UNSHARE] = flags, flags
 	t[unix.SYS_SOCKET], t[unix.SYS_SOCKETPAIR] = f.sockets(), f.pairs()
 	t[unix.SYS_IOCTL] = f.ioctls()
-	t[unix.SYS_PERSONALITY] = answer{check: &check{0, ^uint32(0), []uint32{0, 0xffffffff, addrNoRandomize}, allow, deny}}
+	t[unix.SYS_PERSONALITY] = when(0, whole, []uint32{0, 0xffffffff, addrNoRandomize}, allow, deny)
 	if f.stream || f.watched {
 		leaveConnecting(t)
 	}
@@ -150,7 +156,7 @@ func (f filter) table() map[uintptr]answer {
 // refused returns a refusal that the supervisor is notified of.
 func (f filter) refused(errno unix.Errno) answer {
 	if f.watched {
-		return answer{ret: unix.SECCOMP_RET_USER_NOTIF}
+		return notify
 	}
 	return refusal(errno)
 }
@@ -162,19 +168,19 @@ func (f filter) sockets() answer {
 	if !f.shared { // ss queries the sockets of its network namespace
 		protocols = append(protocols, unix.NETLINK_SOCK_DIAG)
 	}
-	route := answer{check: &check{2, ^uint32(0), protocols, allow, none}}
-	made := answer{check: &check{0, ^uint32(0), []uint32{unix.AF_NETLINK}, route, none}}
+	route := when(2, whole, protocols, allow, none)
+	made := when(0, whole, []uint32{unix.AF_NETLINK}, route, none)
 	if f.strict {
 		return made
 	}
 	switch {
 	case f.unix:
-		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, allow, made}}
+		made = when(0, whole, []uint32{unix.AF_UNIX}, allow, made)
 	case f.streams: // a datagram socket can send to any address each time
-		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, answer{check: &check{1, kindOfSocket, connecting, allow, none}}, made}}
+		made = when(0, whole, []uint32{unix.AF_UNIX}, when(1, kindOfSocket, connecting, allow, none), made)
 	}
 	if f.inet {
-		made = answer{check: &check{0, ^uint32(0), []uint32{unix.AF_INET, unix.AF_INET6}, f.internet(), made}}
+		made = when(0, whole, []uint32{unix.AF_INET, unix.AF_INET6}, f.internet(), made)
 	}
 	return made
 }
@@ -186,10 +192,10 @@ var connecting = []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}
 // that the kernel lacks: programs request such protocols only to see whether they exist.
 func (f filter) internet() answer {
 	if !f.stream {
-		return answer{check: &check{2, ^uint32(0), []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP}, allow, refusal(unix.EPROTONOSUPPORT)}}
+		return when(2, whole, []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP}, allow, refusal(unix.EPROTONOSUPPORT))
 	}
-	tcp := answer{check: &check{2, ^uint32(0), []uint32{0, unix.IPPROTO_TCP}, allow, refusal(unix.EPROTONOSUPPORT)}}
-	return answer{check: &check{1, kindOfSocket, []uint32{unix.SOCK_STREAM}, tcp, f.refused(unix.EACCES)}}
+	tcp := when(2, whole, []uint32{0, unix.IPPROTO_TCP}, allow, refusal(unix.EPROTONOSUPPORT))
+	return when(1, kindOfSocket, []uint32{unix.SOCK_STREAM}, tcp, f.refused(unix.EACCES))
 }
 
 // pairs allows only those pairs that stay connected to each other. A datagram socket can send to
@@ -198,15 +204,15 @@ func (f filter) pairs() answer {
 	if f.unix {
 		return allow
 	}
-	kinds := answer{check: &check{1, kindOfSocket, connecting, allow, refusal(unix.EACCES)}}
-	return answer{check: &check{0, ^uint32(0), []uint32{unix.AF_UNIX}, kinds, refusal(unix.EACCES)}}
+	kinds := when(1, kindOfSocket, connecting, allow, refusal(unix.EACCES))
+	return when(0, whole, []uint32{unix.AF_UNIX}, kinds, refusal(unix.EACCES))
 }
 
 // leaveConnecting refuses to open a connection by sending data, which neither Landlock nor the
 // supervisor would see.
 func leaveConnecting(t map[uintptr]answer) {
 	for call, arg := range map[uintptr]int{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
-		t[call] = answer{check: &check{arg, unix.MSG_FASTOPEN, []uint32{0}, allow, deny}}
+		t[call] = when(arg, unix.MSG_FASTOPEN, []uint32{0}, allow, deny)
 	}
 }
 
@@ -215,27 +221,27 @@ func (f filter) ioctls() answer {
 	if f.shared {
 		denied = append(denied, fsSetFlags, fsSetXattr, fsSetVersion, fsEnableVerity, fsSetEncryption)
 	}
-	return answer{check: &check{1, ^uint32(0), denied, deny, allow}}
+	return when(1, whole, denied, deny, allow)
 }
 
 // watchOpening asks the supervisor when a file is opened for writing.
 func watchOpening(t map[uintptr]answer) {
 	const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 	look := func(arg int) answer {
-		return answer{check: &check{arg, writing, []uint32{unix.O_RDONLY}, allow, answer{ret: unix.SECCOMP_RET_USER_NOTIF}}}
+		return when(arg, writing, []uint32{unix.O_RDONLY}, allow, notify)
 	}
 	t[unix.SYS_OPENAT] = look(2)
 	if openHere != 0 {
 		t[openHere] = look(1)
 	}
-	t[unix.SYS_CONNECT], t[unix.SYS_LISTEN] = answer{ret: unix.SECCOMP_RET_USER_NOTIF}, answer{ret: unix.SECCOMP_RET_USER_NOTIF}
+	t[unix.SYS_CONNECT], t[unix.SYS_LISTEN] = notify, notify
 }
 
 // leaveOthers lets a process set limits and priorities only of itself and its group.
 func leaveOthers(t map[uintptr]answer) {
-	own := func(arg int) answer { return answer{check: &check{arg, ^uint32(0), []uint32{0}, allow, deny}} }
-	t[unix.SYS_SETPRIORITY] = answer{check: &check{0, ^uint32(0), []uint32{unix.PRIO_USER}, deny, own(1)}}
-	t[unix.SYS_IOPRIO_SET] = answer{check: &check{0, ^uint32(0), []uint32{ioprioUser}, deny, own(1)}}
+	own := func(arg int) answer { return when(arg, whole, []uint32{0}, allow, deny) }
+	t[unix.SYS_SETPRIORITY] = when(0, whole, []uint32{unix.PRIO_USER}, deny, own(1))
+	t[unix.SYS_IOPRIO_SET] = when(0, whole, []uint32{ioprioUser}, deny, own(1))
 	for _, call := range []uintptr{
 		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER,
 	} {
@@ -277,11 +283,6 @@ type span struct {
 }
 
 func ranges(t map[uintptr]answer) []span {
-	calls := make([]uintptr, 0, len(t))
-	for call := range t {
-		calls = append(calls, call)
-	}
-	slices.SortFunc(calls, func(a, b uintptr) int { return cmp.Compare(a, b) })
 	spans := []span{{0, allow}}
 	put := func(first uintptr, a answer) {
 		if l := &spans[len(spans)-1]; l.answer == a && a.check == nil {
@@ -292,7 +293,7 @@ func ranges(t map[uintptr]answer) []span {
 		}
 		spans = append(spans, span{uint32(first), a})
 	}
-	for _, call := range calls {
+	for _, call := range slices.Sorted(maps.Keys(t)) {
 		put(call, t[call])
 		if _, listed := t[call+1]; !listed {
 			put(call+1, allow)
@@ -327,7 +328,7 @@ func (a answer) program() []bpf.Instruction {
 	}
 	// The low half: both architectures are little-endian.
 	tests := []bpf.Instruction{bpf.LoadAbsolute{Off: uint32(offArgs + 8*c.arg), Size: 4}}
-	if c.mask != ^uint32(0) {
+	if c.mask != whole {
 		tests = append(tests, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
 	}
 	for i, value := range c.values {

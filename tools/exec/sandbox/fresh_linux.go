@@ -60,7 +60,7 @@ func (f *fresh) make(dir int, name, path string) error {
 	if err != nil {
 		return errors.Join(err, unix.Unlinkat(dir, name, 0))
 	}
-	f.files[watch] = freshFile{path, identity{info.Dev, info.Ino}}
+	f.files[watch] = freshFile{path, identityOf(&info)}
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (f *fresh) close() {
 	for _, made := range f.files {
 		_ = inDirectoryOf(made.path, func(dir int, name string) error {
 			var info unix.Stat_t
-			if err := unix.Fstatat(dir, name, &info, unix.AT_SYMLINK_NOFOLLOW); err != nil || info.Size > 0 || made.file != (identity{info.Dev, info.Ino}) {
+			if err := unix.Fstatat(dir, name, &info, unix.AT_SYMLINK_NOFOLLOW); err != nil || info.Size > 0 || made.file != identityOf(&info) {
 				return err
 			}
 			return unix.Unlinkat(dir, name, 0)

@@ -20,10 +20,14 @@ type hostCapabilities struct {
 	threads   threads
 }
 
-// probe determines the capabilities.
-func (g *hostCapabilities) probe() {
+// probe determines the capabilities. outlet serves the ways out to the network.
+func (g *hostCapabilities) probe(outlet Outlet) {
+	g.instances = instances{
+		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
+	}
+	g.threads.all = map[filter]*thread{}
 	g.landlock = landlockABI()
-	if g.filters = seccompThere(); g.filters != nil {
+	if g.filters = seccompThere(0); g.filters != nil {
 		g.full = g.filters
 		return
 	}
@@ -32,10 +36,10 @@ func (g *hostCapabilities) probe() {
 	}
 }
 
-// seccompThere reports whether the kernel supports the action that refuses a call.
-func seccompThere() error {
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
-	if errors.Is(errno, unix.EFAULT) { // the kernel was about to read the program, so it supports the action
+// seccompThere reports whether the kernel supports filters with the flags.
+func seccompThere(flags uintptr) error {
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	if errors.Is(errno, unix.EFAULT) { // the kernel was about to read the program, so it supports them
 		return nil
 	}
 	return fmt.Errorf("the kernel has no system call filters: %w", errno)
@@ -53,10 +57,8 @@ func (g *hostCapabilities) tryFull() error {
 		return err
 	}
 	defer g.instances.discard(made)
-	l := launch{
-		policy: p, tier: Full, instance: made, users: g.instances.users, first: g.first, environ: []string{"PROBE=1"},
-		command: Command{Path: "/proc/self/fd/0", Args: []string{"probe"}, Dir: "/"}, files: []*os.File{g.first},
-	}
+	c := Command{Path: "/proc/self/fd/0", Args: []string{"probe"}, Dir: "/", Env: []string{"PROBE=1"}, Policy: p}
+	l := launch{host: g, instance: made, command: c, files: []*os.File{g.first}}
 	b, err := l.start()
 	if err == nil {
 		b.end()

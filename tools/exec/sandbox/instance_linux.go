@@ -9,7 +9,6 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -24,11 +23,11 @@ import (
 // An instance is what has been made for one policy, with its places as they were at that time.
 type instance struct {
 	namespaces []namespace
-	network    *network // the shared network; nil: it has its own
-	layers     *layers  // that its mounts were made from; nil: none
-	ruleset    *os.File // nil: none
-	port       int      // the proxy's; 0: none
-	outlet     io.Closer
+	filter     filter       // of its processes
+	network    *network     // in Full; nil: Fast
+	layers     *os.File     // the mount namespace that its mounts were made from; nil: none
+	ruleset    *os.File     // nil: none
+	proxy      *proxy       // nil: none
 	points     []mountPoint // that were made for it
 	users      int
 	left       time.Time // when the last process left
@@ -41,15 +40,20 @@ type namespace struct {
 }
 
 func (c *instance) close() {
-	if c.outlet != nil {
-		_ = c.outlet.Close()
-	}
 	for _, n := range c.namespaces {
 		_ = n.file.Close()
 	}
 	if c.ruleset != nil {
 		_ = c.ruleset.Close()
 	}
+}
+
+// port returns the port of the proxy; 0: none.
+func (c *instance) port() int {
+	if c.proxy == nil {
+		return 0
+	}
+	return c.proxy.port
 }
 
 // joined returns the namespaces of a process in the instance, in the order of joining. users may be
@@ -87,13 +91,13 @@ func newUsers() (*os.File, error) {
 	return ns.file("users"), nil
 }
 
-// newNamespaces makes the namespaces of a policy, which belong to the user namespace users, from
-// the layers; either may be nil. It adds to the ruleset r, which may be nil, what exists only
-// inside.
-func newNamespaces(p Policy, r, users *os.File, from *layers) (made []namespace, err error) {
+// newNamespaces makes the namespaces of a policy, which belong to the user namespace users, from the
+// mount namespace from; either may be nil. It adds to the ruleset r, which may be nil, what exists
+// only inside.
+func newNamespaces(p Policy, r, users, from *os.File) (made []namespace, err error) {
 	m := newMaker(users)
 	if from != nil {
-		m.do(unix.SYS_SETNS, int(from.mounts.Fd()), unix.CLONE_NEWNS)
+		m.do(unix.SYS_SETNS, int(from.Fd()), unix.CLONE_NEWNS)
 	}
 	m.policy, m.ruleset, m.places = p, r, fromTheOutside(p.Places)
 	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWIPC)
@@ -144,8 +148,7 @@ func (m *maker) carryOut() error {
 
 // kept keeps the descriptor that a step opens, unless the program fails.
 func (m *maker) kept(s *step) *step {
-	s.result = ^uintptr(0)
-	s.at()
+	s.opens()
 	m.results = append(m.results, s)
 	return s
 }
@@ -169,8 +172,7 @@ func (m *maker) write(path, text string) {
 	f := m.open(path, unix.O_WRONLY)
 	m.do(unix.SYS_WRITE, f.at(), text, len(text))
 	m.closed[f] = m.do(unix.SYS_CLOSE, f.at())
-	m.closed[f].result = ^uintptr(0)
-	m.closed[f].at()
+	m.closed[f].opens() // it is 0 once the descriptor is closed
 }
 
 // files builds the file system.
@@ -219,8 +221,7 @@ func (m *maker) copyOf(found *step, flags int) *step {
 
 // opens has the descriptor that a step returns closed at the end.
 func (m *maker) opens(s *step) *step {
-	s.result = ^uintptr(0)
-	s.at()
+	s.opens()
 	m.opened = append(m.opened, s)
 	return s
 }
@@ -295,19 +296,16 @@ func (m *maker) hide(place Place) {
 	}
 	m.reach(path, info.IsDir())
 	if !info.IsDir() {
-		m.put(m.inner("/dev/.nothing"), path)
+		m.put(m.copyOf(m.find("/dev/.nothing"), 0), path)
 		return
 	}
 	mode := "0"
 	if slices.ContainsFunc(m.places, func(p Place) bool { return p.Access != Hidden && p.Path != path && pathname.Within(path, p.Path) }) {
 		mode = "0111"
 	}
-	m.put(m.memory("size", "64k", "nr_inodes", "256", "mode", mode), path)
+	m.put(m.mounted(m.filesystem("tmpfs", "size", "64k", "nr_inodes", "256", "mode", mode)), path)
 	m.covers = append(m.covers, place)
 }
-
-// memory makes a file system in memory, with options by name and value.
-func (m *maker) memory(options ...string) *step { return m.mounted(m.filesystem("tmpfs", options...)) }
 
 // filesystem begins a file system of a kind, with options by name and value.
 func (m *maker) filesystem(kind string, options ...string) *step {
@@ -325,9 +323,6 @@ func (m *maker) mounted(fs *step) *step {
 	m.do(unix.SYS_FSCONFIG, fs.at(), create, 0, 0, 0)
 	return m.opens(m.do(unix.SYS_FSMOUNT, fs.at(), unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 }
-
-// inner is tree for a path that exists only inside, so it cannot be looked up beforehand.
-func (m *maker) inner(path string) *step { return m.copyOf(m.find(path), 0) }
 
 // nodes copies the devices that every process needs.
 func (m *maker) nodes() map[string]*step {

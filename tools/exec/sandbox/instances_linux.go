@@ -6,7 +6,6 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"slices"
@@ -31,10 +30,10 @@ type instances struct {
 	mu       sync.Mutex
 	all      map[string]*instance
 	points   map[mountPoint]int // the existing mount points, and how many instances use each
-	networks map[string]*network
-	layers   map[string]*layers
-	timer    *time.Timer    // nil: no instance will be due
-	trimming sync.WaitGroup // what the timer has started
+	networks registry[*network]
+	layers   registry[*os.File] // mount namespaces
+	timer    *time.Timer        // nil: no instance will be due
+	trimming sync.WaitGroup     // what the timer has started
 }
 
 const (
@@ -105,38 +104,15 @@ func (c *instances) drop(key string) {
 // that no other has. A mount point that is no longer empty stays. mu is held.
 func (c *instances) discard(made *instance) {
 	made.close()
-	if made.network != nil && made.port != 0 {
-		made.network.leaveProxy(made.port)
+	switch {
+	case made.network != nil:
+		made.network.leaveProxy(made.proxy)
+		c.networks.leave(made.network)
+	case made.proxy != nil:
+		_ = made.proxy.Close()
 	}
-	c.leaveNetwork(made.network)
-	c.leaveLayers(made.layers)
+	c.layers.leave(made.layers)
 	c.unmake(made)
-}
-
-func (c *instances) leaveNetwork(left *network) {
-	if left == nil {
-		return
-	}
-	if left.instances--; left.instances > 0 {
-		return
-	}
-	maps.DeleteFunc(c.networks, func(_ string, n *network) bool { return n == left })
-	left.close()
-}
-
-// network returns the network of a session, and makes it if there is none. mu is held.
-func (c *instances) network(session string) (n *network, err error) {
-	n = c.networks[session]
-	if n == nil || session == "" {
-		if n, err = newNetwork(c.users); err != nil {
-			return nil, err
-		}
-		if session != "" {
-			c.networks[session] = n
-		}
-	}
-	n.instances++
-	return n, nil
 }
 
 // wake schedules a call of trim, unless one is scheduled already. mu is held.
@@ -169,15 +145,17 @@ func (c *instances) make(p Policy, t Tier) (made *instance, err error) {
 		c.discard(made)
 		return nil, err
 	}
+	made.filter = filterFor(p, t, made.port())
 	return made, nil
 }
 
 func (c *instances) makeFull(made *instance, p Policy) (err error) {
-	if made.network, err = c.network(p.Session); err != nil {
+	session := cmp.Or(p.Session, fmt.Sprintf("%p", made)) // an instance without one has its own network
+	if made.network, err = c.networks.enter(session, func() (*network, error) { return newNetwork(c.users) }); err != nil {
 		return err
 	}
 	if p.Network.proxied() {
-		if made.port, err = made.network.proxy(c.users, c.outlet, p.Network); err != nil {
+		if made.proxy, err = made.network.proxy(c.users, c.outlet, p.Network); err != nil {
 			return err
 		}
 	}
@@ -197,14 +175,13 @@ func (c *instances) makeFull(made *instance, p Policy) (err error) {
 
 func (c *instances) makeFast(made *instance, p Policy) (err error) {
 	if p.Network.proxied() && landlockABI() >= 4 {
-		proxy, err := net.Listen("tcp4", "127.0.0.1:0")
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
-		made.port = proxy.Addr().(*net.TCPAddr).Port
-		made.outlet = c.outlet(p.Network, proxy)
+		made.proxy = newProxy(c.outlet, p.Network, l)
 	}
-	made.ruleset, err = restriction(p, made.port)
+	made.ruleset, err = restriction(p, made.port())
 	return err
 }
 

@@ -111,7 +111,7 @@ func TestProxiesGoAway(t *testing.T) {
 		s.Network.Allowed = []string{fmt.Sprintf("%d.example.com", n)}
 		s.run(t, r, "true")
 	}
-	network := r.host.instances.networks["one"]
+	network := r.host.instances.networks["one"].value
 	network.mu.Lock()
 	if left := len(network.proxies); left != 1 {
 		t.Errorf("the network has %d proxies, want the one of the process that runs", left)

@@ -60,10 +60,13 @@ type ruleset struct {
 	fd      *os.File
 	handled uint64
 	hidden  map[identity]bool // files that are hidden under all of their names
+	err     error             // of the first rule that could not be added; no other is added after it
 }
 
 // An identity identifies a file, whatever its name.
 type identity struct{ device, inode uint64 }
+
+func identityOf(info *unix.Stat_t) identity { return identity{info.Dev, info.Ino} }
 
 // restriction makes the ruleset of a policy for Fast. port is the proxy's; 0: none.
 func restriction(p Policy, port int) (*os.File, error) {
@@ -75,18 +78,12 @@ func restriction(p Policy, port int) (*os.File, error) {
 	if abi >= 4 {
 		attr.ports = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
-	if abi >= 6 {
-		attr.scopes = scopes(p)
-	}
-	r, err := newRuleset(attr)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.fill(p, port); err != nil {
-		_ = r.fd.Close()
-		return nil, err
-	}
-	return r.fd, nil
+	return newRuleset(p, attr, func(r *ruleset) {
+		r.fill(p)
+		if port != 0 && abi >= 4 {
+			r.connect(port)
+		}
+	})
 }
 
 // supplement makes the ruleset of a policy for Full. It confines signals and abstract sockets, and
@@ -94,83 +91,62 @@ func restriction(p Policy, port int) (*os.File, error) {
 // system does not prevent that. It returns nil if the kernel does not support it. Before version 2
 // a ruleset would prevent moving files between directories.
 func supplement(p Policy) (*os.File, error) {
-	abi := landlockABI()
-	if abi < 2 {
+	if landlockABI() < 2 {
 		return nil, nil
 	}
 	attr := rulesetAttr{files: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER}
-	if abi >= 6 {
-		attr.scopes = scopes(p)
-	}
-	r, err := newRuleset(attr)
-	if err != nil {
-		return nil, err
-	}
-	paths := slices.Clone(devices)
-	for _, place := range p.Places {
-		if place.Access == Write && place.Above == "" { // an overlay does not exist yet
-			paths = append(paths, place.source())
+	return newRuleset(p, attr, func(r *ruleset) {
+		for _, path := range devices {
+			r.grant(path, r.handled)
 		}
-	}
-	for _, path := range paths {
-		if err := r.grant(path, r.handled); err != nil {
-			_ = r.fd.Close()
-			return nil, err
+		for _, place := range p.Places {
+			if place.Access == Write && place.Above == "" { // an overlay does not exist yet
+				r.grant(place.source(), r.handled)
+			}
 		}
-	}
-	return r.fd, nil
+	})
 }
 
-func scopes(p Policy) uint64 {
-	if p.UnixSockets {
-		return unix.LANDLOCK_SCOPE_SIGNAL
+// newRuleset makes a ruleset to which fill adds the rules.
+func newRuleset(p Policy, attr rulesetAttr, fill func(*ruleset)) (*os.File, error) {
+	if landlockABI() >= 6 {
+		attr.scopes = unix.LANDLOCK_SCOPE_SIGNAL
+		if !p.UnixSockets {
+			attr.scopes |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		}
 	}
-	return unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
-}
-
-func newRuleset(attr rulesetAttr) (*ruleset, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("making a Landlock ruleset: %w", errno)
 	}
-	return &ruleset{os.NewFile(fd, "ruleset"), attr.files, map[identity]bool{}}, nil
+	r := &ruleset{fd: os.NewFile(fd, "ruleset"), handled: attr.files, hidden: map[identity]bool{}}
+	if fill(r); r.err != nil {
+		_ = r.fd.Close()
+		return nil, r.err
+	}
+	return r.fd, nil
 }
 
-func (r *ruleset) fill(p Policy, port int) error {
+func (r *ruleset) fill(p Policy) {
 	r.hide(p.Places)
 	around := slices.Concat(p.Places, replaced(p.Places))
 	for _, tree := range readable(p) {
-		real, err := filepath.EvalSymlinks(tree)
-		if err != nil {
-			continue // there is no such tree
-		}
-		if err := r.grantAround(real, readTree, around); err != nil {
-			return err
+		if real, err := filepath.EvalSymlinks(tree); err == nil { // otherwise there is no such tree
+			r.grantAround(real, readTree, around)
 		}
 	}
-	if err := r.grant("/dev", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
-		return err
-	}
+	r.grant("/dev", unix.LANDLOCK_ACCESS_FS_READ_DIR)
 	for _, name := range devices {
-		if err := r.grant(name, device); err != nil {
-			return err
-		}
+		r.grant(name, device)
 	}
 	for _, place := range p.Places {
-		path := place.elsewhere()
-		if place.Access == Hidden {
-			continue
-		}
-		if err := r.grantAround(path, readTree, p.Places); err != nil {
-			return err
+		if place.Access != Hidden {
+			r.grantAround(place.elsewhere(), readTree, p.Places)
 		}
 		if place.Access == Write {
-			if err := r.grant(path, r.handled&^notWriting); err != nil {
-				return err
-			}
+			r.grant(place.elsewhere(), r.handled&^notWriting)
 		}
 	}
-	return r.connect(port)
 }
 
 // hide records the files that no rule may name: a rule belongs to the file, and so applies to its
@@ -179,7 +155,7 @@ func (r *ruleset) hide(places []Place) {
 	for _, place := range places {
 		var info unix.Stat_t
 		if place.Access == Hidden && unix.Lstat(place.Path, &info) == nil && info.Mode&unix.S_IFMT != unix.S_IFDIR {
-			r.hidden[identity{info.Dev, info.Ino}] = true
+			r.hidden[identityOf(&info)] = true
 		}
 	}
 }
@@ -200,16 +176,12 @@ func readable(p Policy) []string {
 	return trees
 }
 
-func (r *ruleset) connect(port int) error {
-	if port == 0 || landlockABI() < 4 {
-		return nil
-	}
+func (r *ruleset) connect(port int) {
 	attr := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, r.fd.Fd(), ruleNetPort, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("adding a Landlock rule for port %d: %w", port, errno)
+	if errno != 0 && r.err == nil {
+		r.err = fmt.Errorf("adding a Landlock rule for port %d: %w", port, errno)
 	}
-	return nil
 }
 
 // most is how many entries of one directory get rights one by one, at most.
@@ -218,7 +190,7 @@ const most = 10_000
 // grantAround grants rights to a tree, except for what is hidden below it. Landlock has no
 // exceptions: where something is hidden, the entries beside it get the rights one by one, and new
 // entries get none.
-func (r *ruleset) grantAround(path string, rights uint64, places []Place) error {
+func (r *ruleset) grantAround(path string, rights uint64, places []Place) {
 	for _, hidden := range places {
 		if hidden.Access != Hidden || !pathname.Within(path, hidden.Path) {
 			continue
@@ -226,33 +198,27 @@ func (r *ruleset) grantAround(path string, rights uint64, places []Place) error 
 		if _, err := os.Lstat(hidden.Path); err != nil {
 			continue
 		}
-		if hidden.Path == path {
-			return nil
+		if hidden.Path != path {
+			r.grantEntries(path, rights, places)
 		}
-		return r.grantEntries(path, rights, places)
+		return
 	}
-	return r.grant(path, rights)
+	r.grant(path, rights)
 }
 
-func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) error {
+func (r *ruleset) grantEntries(dir string, rights uint64, places []Place) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) > most {
-		return nil // an unlisted entry gets no rights
+		return // an unlisted entry gets no rights
 	}
 	if listable(dir, places) {
-		if err := r.grant(dir, rights&unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
-			return err
-		}
+		r.grant(dir, rights&unix.LANDLOCK_ACCESS_FS_READ_DIR)
 	}
 	for _, entry := range entries {
-		if entry.Type()&os.ModeSymlink != 0 {
-			continue // its target has its own rights
-		}
-		if err := r.grantAround(filepath.Join(dir, entry.Name()), rights, places); err != nil {
-			return err
+		if entry.Type()&os.ModeSymlink == 0 { // the target of a link has its own rights
+			r.grantAround(filepath.Join(dir, entry.Name()), rights, places)
 		}
 	}
-	return nil
 }
 
 // listable reports whether a directory with something hidden below it may be listed. The right
@@ -265,33 +231,33 @@ func listable(dir string, places []Place) bool {
 
 // grant adds one rule. A missing path needs none, and neither does a link, whose target has its
 // own.
-func (r *ruleset) grant(path string, rights uint64) error {
+func (r *ruleset) grant(path string, rights uint64) {
+	if r.err != nil {
+		return
+	}
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, how)
 	if err != nil {
-		return nil
+		return
 	}
 	defer unix.Close(fd)
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {
-		return fmt.Errorf("looking at %s: %w", path, err)
+		r.err = fmt.Errorf("looking at %s: %w", path, err)
+		return
 	}
 	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= ofFiles
-	}
-	if r.hidden[identity{info.Dev, info.Ino}] {
-		return nil
 	}
 	attr := struct {
 		access uint64
 		parent int32
 	}{rights & r.handled, int32(fd)}
-	if attr.access == 0 {
-		return nil
+	if attr.access == 0 || r.hidden[identityOf(&info)] {
+		return
 	}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, r.fd.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 && !errors.Is(errno, unix.EINVAL) {
-		return fmt.Errorf("adding a Landlock rule for %s: %w", path, errno)
+		r.err = fmt.Errorf("adding a Landlock rule for %s: %w", path, errno)
 	}
-	return nil
 }

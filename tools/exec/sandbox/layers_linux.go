@@ -5,7 +5,6 @@
 package sandbox
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,63 +13,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layers are a mount namespace like the daemon's, with overlays in it.
-type layers struct {
-	mounts    *os.File
-	instances int // that were made from it
-}
-
-// layered returns the places of a policy that are overlays.
-func layered(p Policy) (places []Place) {
-	for _, place := range p.Places {
-		if place.Above != "" {
-			places = append(places, place)
-		}
-	}
-	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Above, b.Above) })
-	return places
-}
-
-// newLayers mounts the overlays. If the kernel cannot make one, the folder of what was written is
-// mounted by itself.
-func newLayers(places []Place, users *os.File) (*layers, error) {
+// newLayers makes a mount namespace like the daemon's, with overlays in it. If the kernel cannot make
+// one, the folder of what was written is mounted by itself.
+func newLayers(places []Place, users *os.File) (*os.File, error) {
 	plain := map[string]bool{}
 	for {
-		made, failed, err := mountLayers(places, users, plain)
+		mounts, failed, err := mountLayers(places, users, plain)
 		if err == nil || failed < 0 || plain[places[failed].Path] {
-			return made, err
+			return mounts, err
 		}
 		plain[places[failed].Path] = true
 	}
 }
 
 // mountLayers mounts the overlays, except for those of the plain paths. failed is the index of the
-// place that could not be mounted; -1: none.
-func mountLayers(places []Place, users *os.File, plain map[string]bool) (made *layers, failed int, err error) {
+// overlay that could not be mounted; -1: none.
+func mountLayers(places []Place, users *os.File, plain map[string]bool) (mounts *os.File, failed int, err error) {
 	m := newMaker(users)
 	m.do(unix.SYS_UNSHARE, unix.CLONE_NEWNS)
 	m.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_SLAVE, 0) // later mounts are seen too
-	first := make([]uintptr, len(places))
-	for i, place := range places {
-		m.about, first[i] = "laying a cache over "+place.Path, uintptr(len(*m.steps))
+	const about = "laying a cache over "
+	for _, place := range places {
+		m.about = about + place.Path
 		if plain[place.Path] {
 			m.put(m.tree(place.Upper()), place.source())
 		} else {
 			m.overlay(place)
 		}
 	}
-	mounts := m.namespace("mnt")
+	made := m.namespace("mnt")
 	if err := m.carryOut(); err != nil {
-		at, exact := slices.BinarySearch(first, m.failed.step)
-		if !exact {
-			at--
-		}
-		return nil, at, err
+		last := (*m.steps)[m.failed.step]
+		return nil, slices.IndexFunc(places, func(p Place) bool { return last.about == about+p.Path }), err
 	}
 	for _, place := range places { // the kernel makes a folder there that its owner could not remove together with its parent
 		_ = os.Chmod(filepath.Join(place.Above, workFolder, "work"), 0o700) //nolint:gosec // it is a folder
 	}
-	return &layers{mounts: mounts.file("layers")}, -1, nil
+	return made.file("layers"), -1, nil
 }
 
 // overlay mounts one overlay.
@@ -81,9 +60,10 @@ func (m *maker) overlay(p Place) {
 	m.put(m.mounted(fs), p.source())
 }
 
-// layersOf returns the overlays of a policy; nil: none. mu is held.
-func (c *instances) layersOf(p Policy) (*layers, error) {
-	places := layered(p)
+// layersOf returns the mount namespace with the overlays of a policy; nil: there are none. mu is held.
+func (c *instances) layersOf(p Policy) (*os.File, error) {
+	places := slices.DeleteFunc(slices.Clone(p.Places), func(place Place) bool { return place.Above == "" })
+	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Above, b.Above) })
 	if len(places) == 0 {
 		return nil, nil
 	}
@@ -91,25 +71,5 @@ func (c *instances) layersOf(p Policy) (*layers, error) {
 	for _, place := range places {
 		key.WriteString(place.Path + "\x00" + place.Above + "\x00")
 	}
-	made, ok := c.layers[key.String()]
-	if !ok {
-		var err error
-		if made, err = newLayers(places, c.users); err != nil {
-			return nil, err
-		}
-		c.layers[key.String()] = made
-	}
-	made.instances++
-	return made, nil
-}
-
-func (c *instances) leaveLayers(left *layers) {
-	if left == nil {
-		return
-	}
-	if left.instances--; left.instances > 0 {
-		return
-	}
-	maps.DeleteFunc(c.layers, func(_ string, made *layers) bool { return made == left })
-	_ = left.mounts.Close()
+	return c.layers.enter(key.String(), func() (*os.File, error) { return newLayers(places, c.users) })
 }

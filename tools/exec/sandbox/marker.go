@@ -3,11 +3,8 @@
 package sandbox
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"strings"
 )
 
 // MarkerName is the variable that every process started here has. Its value is
@@ -28,25 +25,4 @@ func Own(name string) bool {
 func place(home string) string {
 	sum := sha256.Sum256([]byte(home))
 	return hex.EncodeToString(sum[:8]) + "."
-}
-
-func newGeneration(home string) string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never returns an error
-	return place(home) + hex.EncodeToString(b[:]) + "."
-}
-
-func (r *Runner) newMarker(call string) string {
-	return fmt.Sprintf("%s%s.%d", r.generation, call, r.started.Add(1))
-}
-
-// markerIn returns the marker in the environment of a process, in the kernel's form: NAME=value,
-// each ended by NUL.
-func markerIn(environ string) string {
-	for entry := range strings.SplitSeq(environ, "\x00") {
-		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

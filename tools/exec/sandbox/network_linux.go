@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,18 +23,20 @@ const proxyPort = 3128
 type network struct {
 	namespace namespace
 	diag      *os.File // a socket in it for queries about sockets
-	instances int      // that use it; guarded by the mutex of instances
 
 	mu      sync.Mutex
-	proxies map[string]*proxy // by what their Network allows
+	proxies registry[*proxy] // by what their Network allows
 	bound   map[identity]listening
 }
 
-// A proxy is one of the daemon's in a network. It is closed with the last instance that uses it.
+// A proxy is one of the daemon's.
 type proxy struct {
-	port      int
-	server    io.Closer
-	instances int // that use it
+	port int
+	io.Closer
+}
+
+func newProxy(outlet Outlet, to Network, l net.Listener) *proxy {
+	return &proxy{l.Addr().(*net.TCPAddr).Port, outlet(to, l)}
 }
 
 // A listening is a Unix socket on which a process in the network listens.
@@ -55,18 +58,15 @@ func newNetwork(users *os.File) (made *network, err error) {
 	}
 	return &network{
 		namespace: namespace{ns.file("network"), unix.CLONE_NEWNET}, diag: diag.file("diagnostics"),
-		proxies: map[string]*proxy{}, bound: map[identity]listening{},
+		proxies: registry[*proxy]{}, bound: map[identity]listening{},
 	}, nil
 }
 
-func (n *network) close() {
+// Close closes the network, of which no instance uses a proxy any more.
+func (n *network) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, p := range n.proxies {
-		_ = p.server.Close()
-	}
-	_ = n.diag.Close()
-	_ = n.namespace.file.Close()
+	return errors.Join(n.diag.Close(), n.namespace.file.Close())
 }
 
 // loopback brings up the network's loopback.
@@ -77,39 +77,25 @@ func (m *maker) loopback() {
 	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
 }
 
-// proxy returns the port of the proxy for to, which it starts if there is none. The caller passes
-// the port to leaveProxy when its instance no longer uses it.
-func (n *network) proxy(users *os.File, outlet Outlet, to Network) (port int, err error) {
+// proxy returns the proxy for to, which it starts if there is none. The caller passes it to leaveProxy
+// when its instance no longer uses it.
+func (n *network) proxy(users *os.File, outlet Outlet, to Network) (*proxy, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	key := fmt.Sprintf("%q", to)
-	if p, ok := n.proxies[key]; ok {
-		p.instances++
-		return p.port, nil
-	}
-	l, err := n.listen(users)
-	if err != nil {
-		return 0, err
-	}
-	port = l.Addr().(*net.TCPAddr).Port
-	n.proxies[key] = &proxy{port: port, server: outlet(to, l), instances: 1}
-	return port, nil
+	return n.proxies.enter(fmt.Sprintf("%q", to), func() (*proxy, error) {
+		l, err := n.listen(users)
+		if err != nil {
+			return nil, err
+		}
+		return newProxy(outlet, to, l), nil
+	})
 }
 
-// leaveProxy counts one instance less for the proxy at the port, and closes the proxy with the last
-// one.
-func (n *network) leaveProxy(port int) {
+// leaveProxy counts one instance less for the proxy, which may be nil.
+func (n *network) leaveProxy(p *proxy) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for key, p := range n.proxies {
-		if p.port != port {
-			continue
-		}
-		if p.instances--; p.instances == 0 {
-			delete(n.proxies, key)
-			_ = p.server.Close()
-		}
-	}
+	n.proxies.leave(p)
 }
 
 // listen makes a proxy's socket.
@@ -134,7 +120,7 @@ func (n *network) isProxy(port int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.proxies {
-		if p.port == port {
+		if p.value.port == port {
 			return true
 		}
 	}
@@ -164,7 +150,7 @@ func (n *network) noteListening(socket int) {
 			delete(n.bound, id)
 		}
 	}
-	n.bound[identity{file.Dev, file.Ino}] = listening{uint32(own.Ino), cookie}
+	n.bound[identityOf(&file)] = listening{uint32(own.Ino), cookie}
 }
 
 // listensAt reports whether a process in the network listens on a Unix socket that is bound to

@@ -4,21 +4,17 @@ package sandbox
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // finishMain ends the tree after the main process has ended by itself, or lets part of it continue.
 // The caller has the claim.
 func (p *Process) finishMain() {
 	left := p.waitGone(patience, func([]member) {})
-	if len(left) > 0 && p.keep != nil && !p.stopping.Load() && p.goOn(left) {
+	if len(left) > 0 && p.command.Keep != nil && !p.stopping.Load() && p.goOn(left) {
 		return
 	}
 	if len(left) > 0 {
@@ -30,14 +26,14 @@ func (p *Process) finishMain() {
 // goOn lets those processes continue that may. It returns false if none may; otherwise it releases
 // the claim, and another goroutine waits for their end.
 func (p *Process) goOn(left []member) bool {
-	main, ok := exitOf(p.child.Pid)
+	main, ok := awaitExit(p.child.Pid)
 	if !ok {
 		return false
 	}
 	for _, o := range p.outputs {
 		o.catchUp()
 	}
-	most := p.keep(main.Code, len(jobs(left)), p.done)
+	most := p.command.Keep(main.Code, len(jobs(left)), p.done)
 	if most <= 0 {
 		return false
 	}
@@ -67,7 +63,7 @@ func (p *Process) follow() {
 		if len(left) == 0 {
 			break
 		}
-		left[0].awaitEnd()
+		awaitAny(left[:1], forever)
 	}
 	if p.claimed.CompareAndSwap(false, true) {
 		p.conclude()
@@ -84,13 +80,14 @@ func (p *Process) cut(most int) (cut []Left) {
 			break
 		}
 		extra = extra[most:]
-		for _, l := range p.programs(below(all, extra)) {
+		doomed := below(all, extra)
+		for _, l := range p.programs(doomed) {
 			// A process that is about to end is found again, without its arguments.
 			if !slices.ContainsFunc(cut, func(seen Left) bool { return seen.PID == l.PID }) {
 				cut = append(cut, l)
 			}
 		}
-		for _, m := range below(all, extra) {
+		for _, m := range doomed {
 			m.signal(syscall.SIGKILL)
 		}
 		awaitAny(extra, again)
@@ -123,7 +120,7 @@ func below(all, roots []member) []member {
 // programs returns the jobs among the processes. A copy of the main process that waits for its own
 // children is replaced by those.
 func (p *Process) programs(all []member) (named []Left) {
-	main := shownLine(strings.Join(p.args, " "))
+	main := shownLine(strings.Join(p.command.Args, " "))
 	for todo := jobs(all); len(todo) > 0; todo = todo[1:] {
 		m := todo[0]
 		children := slices.DeleteFunc(slices.Clone(all), func(o member) bool { return o.parent != m.pid })
@@ -134,38 +131,4 @@ func (p *Process) programs(all []member) (named []Left) {
 		}
 	}
 	return named
-}
-
-// exitOf returns how the child pid, which is dead, has ended, without collecting it. ok is false if
-// it did not exit by itself.
-func exitOf(pid int) (exit Exit, ok bool) {
-	var info unix.Siginfo
-	var usage unix.Rusage
-	for {
-		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, &usage)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		const exited = 1 // CLD_EXITED of the kernel's asm-generic/siginfo.h
-		if err != nil || info.Code != exited {
-			return Exit{}, false
-		}
-		status := (*[unsafe.Sizeof(info) / 4]int32)(unsafe.Pointer(&info))[6] // si_status, on 64 bits
-		return Exit{Code: int(status), MaxRSS: usage.Maxrss * rssUnit}, true
-	}
-}
-
-// awaitEnd returns when the process has ended. If the daemon cannot wait for that, because the
-// kernel is too old or no descriptors are left, it returns after a while.
-func (m member) awaitEnd() {
-	fd, err := unix.PidfdOpen(m.pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		<-time.After(again)
-		return
-	}
-	defer unix.Close(fd)
-	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 }

@@ -22,7 +22,7 @@ const reserved = 300
 func (l *launch) mountProc(p *program) {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	p.about = "mounting /proc"
-	if most := l.policy.Limits.Processes; most > 0 && countsApart() {
+	if most := l.command.Policy.Limits.Processes; most > 0 && countsApart() {
 		p.do(unix.SYS_MOUNT, "proc", "/proc", "proc", flags, 0)
 		p.write("/proc/sys/kernel/pid_max", strconv.FormatUint(reserved+most, 10))
 		p.do(unix.SYS_MOUNT, "", "/proc", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, 0)
@@ -36,10 +36,9 @@ func (l *launch) mountProc(p *program) {
 
 // write adds the writing of a text to a file. An error does not end the program.
 func (p *program) write(path, text string) {
-	f := p.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, unix.O_WRONLY|unix.O_CLOEXEC).spare()
-	f.result = ^uintptr(0)
-	p.do(unix.SYS_WRITE, f.at(), text, len(text)).spare()
-	p.do(unix.SYS_CLOSE, f.at()).spare()
+	f := p.do(unix.SYS_OPENAT, unix.AT_FDCWD, path, unix.O_WRONLY|unix.O_CLOEXEC).spare().opens()
+	p.do(unix.SYS_WRITE, f, text, len(text)).spare()
+	p.do(unix.SYS_CLOSE, f).spare()
 }
 
 // countsApart reports whether the number of processes must be limited by their namespace, because

@@ -154,18 +154,16 @@ func LayerFolders() []string { return []string{upperFolder, workFolder, viewFold
 func (p Place) Upper() string { return filepath.Join(p.Above, upperFolder) }
 
 // source returns the path that is mounted at the place.
-func (p Place) source() string {
-	if p.Above != "" {
-		return filepath.Join(p.Above, viewFolder)
-	}
-	return cmp.Or(p.Source, p.Path)
-}
+func (p Place) source() string { return p.folder(viewFolder) }
 
 // elsewhere returns what a place is without namespaces: its source where it is, or the folder that
 // may be written.
-func (p Place) elsewhere() string {
+func (p Place) elsewhere() string { return p.folder(upperFolder) }
+
+// folder returns the folder in Above, or what is at a place without one.
+func (p Place) folder(name string) string {
 	if p.Above != "" {
-		return p.Upper()
+		return filepath.Join(p.Above, name)
 	}
 	return cmp.Or(p.Source, p.Path)
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -114,13 +115,16 @@ func scan() []member {
 	return all
 }
 
-// marker returns the marker in the process's environment, as it was when its program began.
+// marker returns the marker in the process's environment, as it was when its program began. Each entry
+// there is NAME=value, ended by NUL.
 func (m member) marker() string {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
-	if err != nil {
-		return ""
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid)) // it has none if it cannot be read
+	for entry := range strings.SplitSeq(string(environ), "\x00") {
+		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {
+			return value
+		}
 	}
-	return markerIn(string(environ))
+	return ""
 }
 
 // isEnding reports whether the process is about to end, or has ended, by now.
@@ -168,15 +172,21 @@ func (m member) signal(sig syscall.Signal) {
 	}
 }
 
-// awaitExit returns when the child pid is dead, without collecting it.
-func awaitExit(pid int) {
+// awaitExit returns when the child pid is dead, and how it has ended, without collecting it. ok is
+// false if it did not exit by itself.
+func awaitExit(pid int) (exit Exit, ok bool) {
 	var info unix.Siginfo
-	for {
-		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
+	var usage unix.Rusage
+	err := error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, &usage)
 	}
+	const exited = 1 // CLD_EXITED of the kernel's asm-generic/siginfo.h
+	if err != nil || info.Code != exited {
+		return Exit{}, false
+	}
+	status := (*[unsafe.Sizeof(info) / 4]int32)(unsafe.Pointer(&info))[6] // si_status, on 64 bits
+	return Exit{Code: int(status), MaxRSS: usage.Maxrss * rssUnit}, true
 }
 
 // becomeSubreaper makes orphans children of the daemon, and returns the daemon's kernel session.
@@ -196,16 +206,25 @@ func grow(fd uintptr) {
 	_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, much)
 }
 
-// awaitAny returns when one of the processes has ended, or after limit.
+// forever is the limit of awaitAny that never passes.
+const forever = -time.Millisecond
+
+// awaitAny returns when one of the processes has ended, or after limit. If the daemon cannot wait for
+// any of them, because the kernel is too old or no descriptors are left, it returns after a while.
 func awaitAny(some []member, limit time.Duration) {
 	var polls []unix.PollFd
 	for _, m := range some {
-		if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
+		fd, err := unix.PidfdOpen(m.pid, 0)
+		if errors.Is(err, unix.ESRCH) {
+			return
+		}
+		if err == nil {
 			defer unix.Close(fd)
 			polls = append(polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
-	if len(polls) > 0 {
-		_, _ = unix.Poll(polls, int(limit.Milliseconds()))
+	if len(polls) == 0 {
+		limit = again
 	}
+	_, _ = unix.Poll(polls, int(limit.Milliseconds()))
 }

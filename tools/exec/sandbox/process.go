@@ -85,17 +85,13 @@ type Process struct {
 	done    chan struct{}
 	outputs []*capture
 	report  *capture // one of outputs; nil: none
-	args    []string
-	keep    Keep
+	command Command  // without its Input
 	// stopping is set by Stop. outlived is closed when processes continue after the main process;
 	// main is how the main process has ended then.
 	stopping atomic.Bool
 	outlived chan struct{}
 	main     Exit
 	confine  confinementOf // what confines it
-	ended    func(Exit)
-	after    func() []Denial
-	id       string
 
 	insisted chan Denial // capacity 1
 
@@ -135,16 +131,17 @@ type Left struct {
 // Start starts c. After an error, nothing was started; an *UnavailableError means that the process
 // cannot be confined here.
 func (r *Runner) Start(c Command) (*Process, error) {
+	input := c.Input
+	c.Input = nil
 	p := &Process{
-		runner: r, marker: r.newMarker(c.ID), since: ticks(), ended: c.ended, after: c.after, id: c.ID,
-		args: c.Args, keep: c.Keep, exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}),
-		insisted: make(chan Denial, 1),
+		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
+		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1),
 	}
 	if err := r.enter(p); err != nil {
 		return nil, err
 	}
 	defer r.starts.Done()
-	if err := p.start(c); err != nil {
+	if err := p.start(input); err != nil {
 		r.leave(p)
 		return nil, err
 	}
@@ -155,12 +152,12 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-func (p *Process) start(c Command) (err error) {
-	files := []*os.File{p.runner.null}
+func (p *Process) start(input []byte) (err error) {
+	c, files := p.command, []*os.File{p.runner.null}
 	if c.Stdin != nil {
 		files[0] = c.Stdin
-	} else if c.Input != nil {
-		if files[0], err = newInput(c.Input); err != nil {
+	} else if input != nil {
+		if files[0], err = newInput(input); err != nil {
 			return err
 		}
 		defer files[0].Close()
@@ -180,16 +177,22 @@ func (p *Process) start(c Command) (err error) {
 		}
 		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
-	environ := append(c.Env[:len(c.Env):len(c.Env)], MarkerName+"="+p.marker)
-	if err = p.spawn(c, environ, append(files, c.Extra...)); err != nil {
+	if err = p.spawn(append(files, c.Extra...)); err != nil {
 		p.closeOutputs()
 	}
 	return err
 }
 
-// spawnFree starts the main process without confining it.
-func (p *Process) spawnFree(c Command, environ []string, files []*os.File) (err error) {
-	p.child, err = spawn(c.Path, c.Args, &os.ProcAttr{Dir: c.Dir, Env: environ, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
+// environ returns the environment of the process, with more variables, and the marker at the end.
+func (p *Process) environ(more ...string) []string {
+	return slices.Concat(p.command.Env, more, []string{MarkerName + "=" + p.marker})
+}
+
+// spawnFree starts the main process, of that path and arguments, without confining it.
+func (p *Process) spawnFree(path string, args []string, files []*os.File) (err error) {
+	p.child, err = spawn(path, args, &os.ProcAttr{
+		Dir: p.command.Dir, Env: p.environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
 	return err
 }
 
@@ -252,7 +255,7 @@ func (r *Runner) Denied(id string, d Denial) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range r.trees {
-		if p.id == id {
+		if p.command.ID == id {
 			p.refuse(d)
 		}
 	}
@@ -286,24 +289,9 @@ func counted(denials []Denial, d Denial) ([]Denial, Denial) {
 // to the tree 10 times.
 func (p *Process) Refused() <-chan Denial { return p.insisted }
 
-func (p *Process) others() []Denial {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refused
-}
-
-// made returns denials for what the tree has made at protected paths.
-func (p *Process) made() []Denial {
-	p.mu.Lock()
-	watched := p.confine.watch.without(p.spared)
-	p.mu.Unlock()
-	return watched.takeAway()
-}
-
-// isDead reports whether the main process has ended.
-func (p *Process) isDead() bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.exited:
+	case <-c:
 		return true
 	default:
 		return false
@@ -318,12 +306,12 @@ func (p *Process) conclude() {
 		}
 	}
 	p.exit.Code = -1
-	if p.isDead() {
+	if isClosed(p.exited) {
 		p.collect()
 	} else { // stuck in the kernel: collected when it ends
 		go func() { <-p.exited; _, _ = collect(p.child) }()
 	}
-	if p.hasOutlived() {
+	if isClosed(p.outlived) {
 		p.exit.Code, p.exit.Signal = -1, "" // those were the main process's
 	}
 	p.notify(&p.exit, p.unconfine())
@@ -333,22 +321,15 @@ func (p *Process) conclude() {
 
 // notify adds the denials up to now to the exit, and passes it to the box.
 func (p *Process) notify(exit *Exit, confined []Denial) {
-	denials := append(confined, p.others()...)
-	if p.after != nil {
-		denials = append(p.after(), denials...)
+	p.mu.Lock()
+	denials := append(confined, p.refused...)
+	p.mu.Unlock()
+	if p.command.after != nil {
+		denials = append(p.command.after(), denials...)
 	}
 	exit.Denials = denials[:min(len(denials), manyDenials)]
-	if p.ended != nil {
-		p.ended(*exit)
-	}
-}
-
-func (p *Process) hasOutlived() bool {
-	select {
-	case <-p.outlived:
-		return true
-	default:
-		return false
+	if p.command.ended != nil {
+		p.command.ended(*exit)
 	}
 }
 

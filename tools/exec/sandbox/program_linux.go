@@ -50,6 +50,12 @@ func (s *step) at() *uintptr {
 	return s.store
 }
 
+// opens is at for a step that opens a descriptor. The result is -1 until it is reached.
+func (s *step) opens() *uintptr {
+	s.result = ^uintptr(0)
+	return s.at()
+}
+
 // A failure is the step at which a program has ended, and its error.
 type failure struct{ step, errno uintptr }
 
@@ -124,17 +130,6 @@ func (p *program) clone(flags uintptr) (*program, *step) {
 // end ends a process that does not become another program.
 func (p *program) end() { p.do(unix.SYS_EXIT_GROUP, 0) }
 
-// A StartError is why a process was not started.
-type StartError struct {
-	About string // what was being done
-	Err   error  // the kernel's
-}
-
-func (e *StartError) Error() string { return e.About + ": " + e.Err.Error() }
-
-// Unwrap returns the kernel's error.
-func (e *StartError) Unwrap() error { return e.Err }
-
 //go:linkname entersyscall runtime.entersyscall
 func entersyscall()
 
@@ -170,11 +165,10 @@ func (p *program) run(flags uintptr) (pid int, err error) {
 	mask(&before, nil)
 	runtime.KeepAlive(p)
 	if errno := -int(made); errno > 0 && errno < 4096 {
-		return 0, &StartError{"making a process", unix.Errno(errno)}
+		return 0, fmt.Errorf("making a process: %w", unix.Errno(errno))
 	}
 	if p.failed.errno != 0 {
-		failed := (*p.steps)[p.failed.step]
-		return int(made), &StartError{failed.about, unix.Errno(p.failed.errno)}
+		return int(made), fmt.Errorf("%s: %w", (*p.steps)[p.failed.step].about, unix.Errno(p.failed.errno))
 	}
 	return int(made), nil
 }
@@ -200,11 +194,6 @@ var defaults = sync.OnceValue(func() (steps []step) {
 	}
 	return steps
 })
-
-// letSignals unblocks all signals.
-func (p *program) letSignals() {
-	p.do(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&noSignals), 0, 8)
-}
 
 var (
 	noAction  [4]uint64 // struct sigaction of the kernel: SIG_DFL, no flags

@@ -9,9 +9,12 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -44,9 +47,7 @@ var waited struct {
 	// starting is read-locked from before a child exists until it is in mains, and write-locked by
 	// a reaper.
 	starting sync.RWMutex
-
-	mu    sync.Mutex
-	mains map[int]bool
+	mains    sync.Map // their numbers
 }
 
 // New returns a Runner and determines what can confine processes here. outlet serves the ways out
@@ -60,8 +61,7 @@ func New(home string, outlet Outlet) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{
-		generation: newGeneration(home), null: null,
-		trees: map[*Process]bool{},
+		generation: place(home) + rand.Text() + ".", null: null, trees: map[*Process]bool{},
 	}
 	if r.own, err = becomeSubreaper(); err != nil {
 		_ = null.Close()
@@ -73,7 +73,7 @@ func New(home string, outlet Outlet) (*Runner, error) {
 		_ = null.Close()
 		return nil, fmt.Errorf("starting the watcher: %w", err)
 	}
-	r.confineWith(outlet)
+	r.host.probe(outlet)
 	return r, nil
 }
 
@@ -84,10 +84,7 @@ func (r *Runner) Close() error {
 	r.mu.Unlock()
 	r.starts.Wait()
 	r.mu.Lock()
-	var running []*Process
-	for p := range r.trees {
-		running = append(running, p)
-	}
+	running := slices.Collect(maps.Keys(r.trees))
 	r.mu.Unlock()
 	for _, p := range running {
 		p.Stop()
@@ -97,7 +94,7 @@ func (r *Runner) Close() error {
 	}
 	err := r.watcher.close()
 	r.reaper.stop()
-	r.letGo()
+	r.host.close()
 	return errors.Join(err, r.null.Close())
 }
 
@@ -128,34 +125,14 @@ func spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	await(child.Pid)
+	waited.mains.Store(child.Pid, nil)
 	return child, nil
-}
-
-// await records that a goroutine waits for the child pid. waited.starting has been read-locked
-// since before the child existed.
-func await(pid int) {
-	waited.mu.Lock()
-	defer waited.mu.Unlock()
-	if waited.mains == nil {
-		waited.mains = map[int]bool{}
-	}
-	waited.mains[pid] = true
 }
 
 // collect waits for a child that spawn has started.
 func collect(child *os.Process) (*os.ProcessState, error) {
 	waited.starting.RLock()
 	defer waited.starting.RUnlock()
-	state, err := child.Wait()
-	waited.mu.Lock()
-	defer waited.mu.Unlock()
-	delete(waited.mains, child.Pid)
-	return state, err
-}
-
-func isMain(pid int) bool {
-	waited.mu.Lock()
-	defer waited.mu.Unlock()
-	return waited.mains[pid]
+	defer waited.mains.Delete(child.Pid)
+	return child.Wait()
 }

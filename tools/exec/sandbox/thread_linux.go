@@ -5,6 +5,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -36,9 +37,6 @@ func (ts *threads) get(f filter) *thread {
 	ready := make(chan struct{})
 	go t.live(f, ready)
 	<-ready
-	if ts.all == nil {
-		ts.all = map[filter]*thread{}
-	}
 	ts.all[f] = t
 	return t
 }
@@ -64,13 +62,13 @@ func (t *thread) live(f filter, ready chan struct{}) {
 // putOn installs a filter on the calling thread.
 func putOn(code []unix.SockFilter) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return &StartError{"giving up new privileges", err}
+		return fmt.Errorf("giving up new privileges: %w", err)
 	}
 	prog := sockFprog(code)
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(prog)))
 	runtime.KeepAlive(prog)
 	if errno != 0 {
-		return &StartError{"restricting system calls", errno}
+		return fmt.Errorf("restricting system calls: %w", errno)
 	}
 	return nil
 }

@@ -27,11 +27,11 @@ func ticks() uint64                             { return 0 }
 func becomeSubreaper() (session int, err error) { return 0, nil }
 func inMemory(string, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// awaitExit returns when the child pid is dead, without collecting it.
-func awaitExit(pid int) {
+// awaitExit returns when the child pid is dead, without collecting it. How it has ended is unknown.
+func awaitExit(pid int) (exit Exit, ok bool) {
 	queue, err := unix.Kqueue()
 	if err != nil {
-		return
+		return Exit{}, false
 	}
 	defer unix.Close(queue)
 	var event unix.Kevent_t
@@ -40,7 +40,7 @@ func awaitExit(pid int) {
 	for {
 		_, err := unix.Kevent(queue, []unix.Kevent_t{event}, make([]unix.Kevent_t, 1), nil)
 		if err != unix.EINTR {
-			return
+			return Exit{}, false
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (p *Process) members() []member {
 	main := p.child.Pid
 	for {
 		roots := p.orphans()
-		if p.isDead() && len(roots) == 0 && !p.confine.hasOrphans() {
+		if isClosed(p.exited) && len(roots) == 0 && !p.confine.hasOrphans() {
 			return nil
 		}
 		tree := closure(scan(), func(m member) bool {
@@ -99,7 +99,7 @@ func (r *Runner) unknownProcesses() (found []member) {
 	for again := true; again; {
 		found, again = nil, false
 		for _, pid := range children() {
-			if isMain(pid) {
+			if _, isMain := waited.mains.Load(pid); isMain {
 				continue
 			}
 			m, err := look(pid)
@@ -156,29 +156,29 @@ var childList = sync.OnceValues(func() (*os.File, error) {
 })
 
 // children returns the numbers of the daemon's children; it may miss some that other threads have
-// started. The kernel may skip entries if others vanish meanwhile, so the list is read until two
-// readings agree.
+// started.
 func children() []int {
-	list, err := childList()
-	if err != nil {
-		return childrenByScan(os.Getpid())
-	}
+	list, _ := childList()
 	return childrenIn(list, os.Getpid())
 }
 
-// childrenIn reads the list of pid's children.
-func childrenIn(list *os.File, pid int) []int {
-	var last string
-	for {
-		now, err := readAll(list)
-		if err != nil {
-			return childrenByScan(pid)
-		}
-		if now == "" || now == last {
-			return numbers(now)
-		}
+// childrenIn reads the list of pid's children; nil: the kernel has none. The kernel may skip entries if
+// others vanish meanwhile, so the list is read until two readings agree.
+func childrenIn(list *os.File, pid int) (pids []int) {
+	now, err := readAll(list)
+	for last := ""; err == nil && now != last; {
 		last = now
+		now, err = readAll(list)
 	}
+	if err != nil {
+		return childrenByScan(pid)
+	}
+	for field := range strings.FieldsSeq(now) {
+		if child, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, child)
+		}
+	}
+	return pids
 }
 
 func readAll(f *os.File) (string, error) {
@@ -192,15 +192,6 @@ func readAll(f *os.File) (string, error) {
 	}
 	whole, err := os.ReadFile(f.Name())
 	return string(whole), err
-}
-
-func numbers(list string) (pids []int) {
-	for field := range strings.FieldsSeq(list) {
-		if pid, err := strconv.Atoi(field); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // childrenByScan is for kernels without such a list.

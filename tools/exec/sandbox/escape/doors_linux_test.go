@@ -83,7 +83,7 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 	check(t, os.Mkdir(temp, 0o700))
 	check(t, os.Chown(temp, uid, -1))
 	caches := filepath.Join(st.private, "caches")
-	for _, door := range scene.Caches {
+	for _, door := range s.Doors(scene.Caches) {
 		for _, name := range sandbox.LayerFolders() {
 			check(t, os.MkdirAll(filepath.Join(caches, scene.Slug(door), name), 0o755))
 		}
@@ -135,16 +135,16 @@ func (w way) policy(s *escape.Scene, temp, caches string) sandbox.Policy {
 		put(path, sandbox.Hidden)
 	}
 	put(s.Outputs, sandbox.Read)
-	for _, door := range scene.ShownDoors {
+	for _, door := range s.Doors(scene.Temporary) {
 		put(filepath.Join(s.Shown, scene.Slug(door), "shown"), sandbox.Read)
 		put(filepath.Join(s.Shown, scene.Slug(door), "shown-dir"), sandbox.Read)
 	}
-	for _, door := range scene.OpenedDoors {
+	for _, door := range s.Doors(scene.Opened) {
 		if !w.strict {
 			put(filepath.Join(s.Outside, scene.Slug(door), "dir"), sandbox.Write)
 		}
 	}
-	for _, door := range scene.Caches {
+	for _, door := range s.Doors(scene.Caches) {
 		if w.tier == sandbox.Full {
 			slug := scene.Slug(door)
 			p.Places = append(p.Places, sandbox.Place{Path: filepath.Join(s.Outside, slug), Access: sandbox.Write, Above: filepath.Join(caches, slug)})

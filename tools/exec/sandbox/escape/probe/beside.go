@@ -17,8 +17,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
 // beside is a process of another call. It listens in dir, on an abstract name and on the loopback, as far as it may, and writes
@@ -39,7 +37,7 @@ func beside(dir, abstract, out string) error {
 				if err != nil {
 					return
 				}
-				meet(c, heard, out)
+				pass(c, heard, out)
 				_ = c.Close()
 			}
 		}()
@@ -52,8 +50,8 @@ func beside(dir, abstract, out string) error {
 	}
 }
 
-// meet writes down what is said, and passes the file.
-func meet(c net.Conn, heard io.Writer, out string) {
+// pass writes down what is said, and passes the file.
+func pass(c net.Conn, heard io.Writer, out string) {
 	said, err := bufio.NewReader(c).ReadString('\n')
 	if err != nil {
 		return
@@ -63,7 +61,7 @@ func meet(c net.Conn, heard io.Writer, out string) {
 	if !ok || out == "" {
 		return
 	}
-	f, err := os.OpenFile(filepath.Join(out, strings.TrimSpace(said), victimFile), os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(filepath.Join(out, strings.TrimSpace(said), "victim"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return
 	}
@@ -71,65 +69,45 @@ func meet(c net.Conn, heard io.Writer, out string) {
 	_, _, _ = unixConn.WriteMsgUnix([]byte("!"), unix.UnixRights(int(f.Fd())), nil)
 }
 
-func besides() []door {
-	f := func(name string, try func(s *scene.Scene, say []byte) error) door {
-		return plain("another session", name, func(s *scene.Scene) error { return try(s, []byte(scene.Slug(name)+"\n")) })
-	}
-	left := func(name string, try func(s *scene.Scene, pid int) error) door {
-		return plain("left running", name, func(s *scene.Scene) error { return try(s, leftRunning(s)) })
-	}
-	return []door{
-		f("connect to a Unix socket of another session", func(s *scene.Scene, say []byte) error { return visit("unix", s.Beside+"/s", say) }),
-		f("connect to an abstract Unix socket of another session", func(s *scene.Scene, say []byte) error {
-			return visit("unix", "@"+s.BesideAbstract, say)
-		}),
-		f("connect to a TCP listener of another session", func(s *scene.Scene, say []byte) error {
-			port := must(os.ReadFile(s.Beside + "/port"))
-			return visit("tcp", "127.0.0.1:"+string(port), say)
-		}),
-		left("write outside through /proc/PID/root of a process left running", func(s *scene.Scene, pid int) error {
-			return scribble(fmt.Sprintf("/proc/%d/root%s", pid, out(s, victimFile)), unix.O_WRONLY)
-		}),
-		left("write outside through /proc/PID/cwd of a process left running", func(s *scene.Scene, pid int) error {
-			return scribble(fmt.Sprintf("/proc/%d/cwd/%s/%s", pid, filepath.Base(s.Out), victimFile), unix.O_WRONLY)
-		}),
-		{"ptrace seize of a process left running", "left running", false, func(s *scene.Scene) (string, error) {
-			return "seized; it is let go when this process ends", unix.PtraceSeize(leftRunning(s))
-		}},
-		{"signal a process left running", "left running", false, func(s *scene.Scene) (string, error) {
-			return "it would reach it", unix.Kill(leftRunning(s), 0)
-		}},
-		plain("left running", "write to a file that a process left running passes", func(s *scene.Scene) error {
-			return takeFile(s, scene.Slug("write to a file that a process left running passes")+"\n")
-		}),
-	}
+func besides(p *probe) {
+	f, left, in := p.outside("another session"), p.outside("left running"), p.inside("left running")
+	f("connect to a Unix socket of another session", func() error { return p.meet("unix", p.Beside+"/s") })
+	f("connect to an abstract Unix socket of another session", func() error { return p.meet("unix", "@"+p.BesideAbstract) })
+	f("connect to a TCP listener of another session", func() error {
+		return p.meet("tcp", "127.0.0.1:"+string(must(os.ReadFile(p.Beside+"/port"))))
+	})
+	left("write outside through /proc/PID/root of a process left running", func() error {
+		return scribble(proc(p.leftRunning(), "root"+p.file), unix.O_WRONLY)
+	})
+	left("write outside through /proc/PID/cwd of a process left running", func() error {
+		return scribble(proc(p.leftRunning(), "cwd/"+filepath.Base(p.out)+"/victim"), unix.O_WRONLY)
+	})
+	in("ptrace seize of a process left running", func() error { return p.seize(p.leftRunning()) })
+	in("signal a process left running", func() error { return p.did(unix.Kill(p.leftRunning(), 0), "it would reach it") })
+	left("write to a file that a process left running passes", p.takeFile)
 }
 
-// visit connects, says it, and waits until it was heard.
-func visit(network, address string, say []byte) error {
+// meet connects, says it, and waits until it was heard.
+func (p *probe) meet(network, address string) error {
 	c := must(net.Dial(network, address))
 	defer c.Close()
-	must(c.Write(say))
+	must(c.Write(p.say))
 	_, err := io.Copy(io.Discard, c)
 	return err
 }
 
 // leftRunning is the number of the process that an earlier call has left, if it means that one here.
-func leftRunning(s *scene.Scene) int {
-	text := must(os.ReadFile(s.Left + "/pid"))
-	pid := must(strconv.Atoi(string(text)))
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err == nil && !strings.Contains(string(line), "\x00beside\x00"+s.Left+"\x00") {
-		check(errSomebodyElse)
-	}
+func (p *probe) leftRunning() int {
+	pid := must(strconv.Atoi(string(must(os.ReadFile(p.Left + "/pid")))))
+	mustBe(pid, "\x00beside\x00"+p.Left+"\x00")
 	return pid
 }
 
 // takeFile writes to the file that a process of the same session passes.
-func takeFile(s *scene.Scene, say string) error {
-	c := must(net.DialUnix("unix", nil, &net.UnixAddr{Name: s.Left + "/s", Net: "unix"}))
+func (p *probe) takeFile() error {
+	c := must(net.DialUnix("unix", nil, &net.UnixAddr{Name: p.Left + "/s", Net: "unix"}))
 	defer c.Close()
-	must(c.Write([]byte(say)))
+	must(c.Write(p.say))
 	oob := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := c.ReadMsgUnix(make([]byte, 1), oob)
 	check(err)
@@ -137,6 +115,5 @@ func takeFile(s *scene.Scene, say string) error {
 	if err != nil || len(messages) != 1 {
 		return errors.Join(err, errors.New("no file was passed"))
 	}
-	files := must(unix.ParseUnixRights(&messages[0]))
-	return write(files[0], "!")
+	return write(must(unix.ParseUnixRights(&messages[0]))[0], "!")
 }

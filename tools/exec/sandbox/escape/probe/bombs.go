@@ -15,65 +15,62 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
-func bombs() []door {
-	f := func(name string, try func(*scene.Scene) (string, error)) door {
-		return door{name, "bombs", false, func(s *scene.Scene) (string, error) {
+func bombs(p *probe) {
+	add := p.inside("bombs")
+	f := func(name string, try func() error) {
+		add(name, func() error {
 			_ = store("/proc/self/oom_score_adj", "1000")
-			return try(s)
-		}}
+			return try()
+		})
 	}
-	return []door{
-		f("write a file larger than any should be", func(s *scene.Scene) (string, error) {
-			file := must(os.Create(own(s, "large")))
-			defer os.Remove(file.Name())
-			_, err := file.WriteAt([]byte("!"), s.Bounds.FileSize)
-			return fmt.Sprintf("%d bytes, all but one a hole", s.Bounds.FileSize), err
-		}),
-		f("open more files than any should", func(s *scene.Scene) (string, error) {
-			for n := range s.Bounds.Files {
-				if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-					return "", fmt.Errorf("after %d: %w", n, err)
-				}
+	f("write a file larger than any should be", func() error {
+		file := must(os.Create(p.own + "/large"))
+		defer os.Remove(file.Name())
+		_, err := file.WriteAt([]byte("!"), p.Bounds.FileSize)
+		return p.did(err, "%d bytes, all but one a hole", p.Bounds.FileSize)
+	})
+	f("open more files than any should", func() error {
+		for n := range p.Bounds.Files {
+			if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+				return fmt.Errorf("after %d: %w", n, err)
 			}
-			return fmt.Sprintf("%d files", s.Bounds.Files), nil
-		}),
-		f("fill the temporary directory", func(s *scene.Scene) (string, error) { return fill(os.TempDir(), s.Bounds.Filled) }),
-		f("fill /dev/shm", func(s *scene.Scene) (string, error) { return fill("/dev/shm", s.Bounds.Filled) }),
-		f("fill the root", func(s *scene.Scene) (string, error) { return fill(s.Own, s.Bounds.Filled) }),
-		f("start more threads than any should", threads),
-		f("take more memory than any should", func(s *scene.Scene) (string, error) { return memory(s, unix.MAP_PRIVATE) }),
-		f("take more memory than any should that is shared", func(s *scene.Scene) (string, error) { return memory(s, unix.MAP_SHARED) }),
-		f("start more processes than any should", forks),
-	}
+		}
+		return p.did(nil, "%d files", p.Bounds.Files)
+	})
+	f("fill the temporary directory", func() error { return p.fill(os.TempDir()) })
+	f("fill /dev/shm", func() error { return p.fill("/dev/shm") })
+	f("fill the root", func() error { return p.fill(p.own) })
+	f("start more threads than any should", p.threads)
+	f("take more memory than any should", func() error { return p.memory(unix.MAP_PRIVATE) })
+	f("take more memory than any should that is shared", func() error { return p.memory(unix.MAP_SHARED) })
+	f("start more processes than any should", p.forks)
 }
 
-// fill writes up to most bytes, and no more than half of what is free.
-func fill(dir string, most int64) (string, error) {
+// fill writes up to the bound, and no more than half of what is free.
+func (p *probe) fill(dir string) error {
 	var st unix.Statfs_t
 	check(unix.Statfs(dir, &st))
-	most = min(most, int64(st.Bavail)*st.Bsize/2)
+	most := min(p.Bounds.Filled, int64(st.Bavail)*st.Bsize/2)
 	f := must(os.CreateTemp(dir, "toold-fill-"))
 	defer os.Remove(f.Name())
 	piece := []byte(strings.Repeat("toold fills ", 1<<18))
 	for written := int64(0); written < most; written += int64(len(piece)) {
 		if _, err := f.Write(piece); err != nil {
-			return "", fmt.Errorf("after %d MiB: %w", written>>20, err)
+			return fmt.Errorf("after %d MiB: %w", written>>20, err)
 		}
 	}
-	return fmt.Sprintf("%d MiB in %s", most>>20, filepath.Dir(f.Name())), nil
+	return p.did(nil, "%d MiB in %s", most>>20, filepath.Dir(f.Name()))
 }
 
 // threads fails by ending the process: Go cannot go on without a thread.
-func threads(s *scene.Scene) (string, error) {
+func (p *probe) threads() error {
 	var ready, wg sync.WaitGroup
 	stop := make(chan struct{})
-	most := min(s.Bounds.Processes, 9000) // Go itself stops at 10,000
+	most := min(p.Bounds.Processes, 9000) // Go itself stops at 10,000
+	ready.Add(most)
 	for range most {
-		ready.Add(1)
 		wg.Go(func() {
 			runtime.LockOSThread()
 			ready.Done()
@@ -83,12 +80,12 @@ func threads(s *scene.Scene) (string, error) {
 	ready.Wait()
 	close(stop)
 	wg.Wait()
-	return fmt.Sprintf("%d threads", most), nil
+	return p.did(nil, "%d threads", most)
 }
 
 // memory touches each page. On a machine that has not so much it takes half of what is free.
-func memory(s *scene.Scene, shared int) (string, error) {
-	most := s.Bounds.Memory
+func (p *probe) memory(shared int) error {
+	most := p.Bounds.Memory
 	if free := available(); free > 0 {
 		most = min(most, free/2)
 	}
@@ -96,32 +93,29 @@ func memory(s *scene.Scene, shared int) (string, error) {
 	for taken := int64(0); taken < most; taken += piece {
 		b, err := unix.Mmap(-1, 0, piece, unix.PROT_READ|unix.PROT_WRITE, shared|unix.MAP_ANONYMOUS)
 		if err != nil {
-			return "", fmt.Errorf("after %d MiB: %w", taken>>20, err)
+			return fmt.Errorf("after %d MiB: %w", taken>>20, err)
 		}
 		for i := 0; i < len(b); i += 4096 {
 			b[i] = 1
 		}
 	}
-	return fmt.Sprintf("%d MiB", most>>20), nil
+	return p.did(nil, "%d MiB", most>>20)
 }
 
+// available is how many bytes of memory are free; 0: unknown.
 func available() int64 {
-	b, _ := os.ReadFile("/proc/meminfo")
-	for line := range strings.Lines(string(b)) {
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
-			return kib << 10
-		}
-	}
-	return 0
+	b, _ := os.ReadFile("/proc/meminfo") // it may not be read
+	_, rest, _ := strings.Cut(string(b), "MemAvailable:")
+	var kib int64
+	_, _ = fmt.Sscan(rest, &kib)
+	return kib << 10
 }
 
 // forks starts processes that wait to be killed, and kills each of them.
-func forks(s *scene.Scene) (string, error) {
+func (p *probe) forks() (refused error) {
 	runtime.LockOSThread()
 	var started []int
-	var refused error
-	for len(started) < s.Bounds.Processes {
+	for len(started) < p.Bounds.Processes {
 		pid, no := rawPause(unix.Getpid())
 		if no != 0 {
 			refused = fmt.Errorf("after %d: %w", len(started), no)
@@ -136,7 +130,7 @@ func forks(s *scene.Scene) (string, error) {
 		_, err := unix.Wait4(pid, nil, unix.WALL, nil)
 		refused = errors.Join(refused, err)
 	}
-	return fmt.Sprintf("%d processes", len(started)), refused
+	return p.did(refused, "%d processes", len(started))
 }
 
 // rawPause forks a child that ends with its parent, and sooner if it is killed.

@@ -1,12 +1,11 @@
 //go:build linux
 
-// Doors that lead through a cache to the user's own. The directory outside of each door is such a cache.
+// Doors that lead through a cache to the user's own. The directory outside of each door is such a cache: in a sandbox that has
+// caches, it shows what is there, and gets nothing of what is written.
 
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,35 +13,27 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
-func caches() (made []door) {
-	tries := map[string]func(*scene.Scene) error{
-		"write to a file of a cache": func(s *scene.Scene) error { return scribble(out(s, victimFile), unix.O_WRONLY|unix.O_APPEND) },
-		"create a file in a cache":   func(s *scene.Scene) error { return create(s, out(s, "new")) },
-		"remove a file of a cache":   func(s *scene.Scene) error { return os.Remove(out(s, victimFile)) },
-		"rename a file of a cache":   func(s *scene.Scene) error { return os.Rename(out(s, victimFile), out(s, "renamed")) },
-		"chmod a file of a cache":    func(s *scene.Scene) error { return unix.Chmod(out(s, victimFile), 0o640) },
-		"write to a file of a cache by another name for a descriptor": func(s *scene.Scene) error {
-			fd := must(unix.Open(out(s, victimFile), unix.O_RDONLY|unix.O_CLOEXEC, 0))
-			defer unix.Close(fd)
-			return scribble(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), unix.O_WRONLY|unix.O_APPEND)
-		},
-		"write by a link from a cache to the root": func(s *scene.Scene) error {
-			return errors.Join(os.Link(out(s, victimFile), own(s, "linked")), scribble(own(s, "linked"), unix.O_WRONLY|unix.O_APPEND))
-		},
-		"write to a file of a cache through /proc/self/root": func(s *scene.Scene) error {
-			return scribble("/proc/self/root"+out(s, victimFile), unix.O_WRONLY|unix.O_APPEND)
-		},
-		"write to a file of a cache through its directory's descriptor": func(s *scene.Scene) error {
-			dir := must(unix.Open(s.Out, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
-			return scribble(fmt.Sprintf("/proc/%d/fd/%d/%s", os.Getpid(), dir, victimFile), unix.O_WRONLY|unix.O_APPEND)
-		},
-		"write to a file of a cache by a hard link planted in the root": func(s *scene.Scene) error { return scribble(own(s, planted), unix.O_WRONLY) },
-		"give a file of a cache an attribute of overlays": func(s *scene.Scene) error {
-			return unix.Setxattr(out(s, victimFile), "user.overlay.redirect", []byte("/"+victimDir), 0)
-		},
+func caches(p *probe) {
+	f, v := p.outside(scene.Caches), p.file
+	appended := func(name string, path func() string) {
+		f(name, func() error { return scribble(path(), unix.O_WRONLY|unix.O_APPEND) })
 	}
-	for _, name := range scene.Caches {
-		made = append(made, plain("caches", name, tries[name]))
-	}
-	return made
+	appended("write to a file of a cache", func() string { return v })
+	f("create a file in a cache", func() error { return create(p.fresh) })
+	f("remove a file of a cache", func() error { return os.Remove(v) })
+	f("rename a file of a cache", func() error { return os.Rename(v, p.out+"/renamed") })
+	f("chmod a file of a cache", func() error { return unix.Chmod(v, 0o640) })
+	appended("write to a file of a cache by another name for a descriptor", func() string { return self(open(v, unix.O_RDONLY)) })
+	appended("write by a link from a cache to the root", func() string {
+		check(os.Link(v, p.own+"/linked"))
+		return p.own + "/linked"
+	})
+	f("give a file of a cache an attribute of overlays", func() error {
+		return unix.Setxattr(v, "user.overlay.redirect", []byte("/dir"), 0)
+	})
+	appended("write to a file of a cache through /proc/self/root", func() string { return "/proc/self/root" + v })
+	appended("write to a file of a cache through its directory's descriptor", func() string {
+		return self(open(p.out, unix.O_PATH|unix.O_DIRECTORY)) + "/victim"
+	})
+	f("write to a file of a cache by a hard link planted in the root", func() error { return scribble(p.planted, unix.O_WRONLY) })
 }

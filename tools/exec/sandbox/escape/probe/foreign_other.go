@@ -2,4 +2,4 @@
 
 package main
 
-func foreign() []door { return nil }
+func foreign(*probe) {}

@@ -6,101 +6,75 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
-// Numbers that golang.org/x/sys does not have for every architecture; they are the same on all since Linux 5.
+// Flags of a file that an owner may set, and nothing but dump(8) looks at.
 const (
-	sysFchmodat2     = 452
-	sysSetxattrat    = 463
-	sysRemovexattrat = 466
-	sysFileSetattr   = 469
-	noDump           = 0x40 // FS_NODUMP_FL: an owner may set it, and nothing but dump(8) looks at it
-	xNoDump          = 0x80 // FS_XFLAG_NODUMP
+	noDump  = 0x40 // FS_NODUMP_FL
+	xNoDump = 0x80 // FS_XFLAG_NODUMP
 )
 
 // attribute is on each victim file.
 const attribute = "user.toold"
 
-// onOpened tries it on a descriptor that is open for reading only.
-func onOpened(try func(fd int) error) func(*scene.Scene) error {
-	return func(s *scene.Scene) error {
-		return try(must(unix.Open(out(s, victimFile), unix.O_RDONLY|unix.O_CLOEXEC, 0)))
+func metadata(p *probe) {
+	f, v := p.outside("metadata"), p.file
+	opened := func(name string, try func(fd int) error) { // for reading only
+		f(name, func() error { return try(open(v, unix.O_RDONLY)) })
 	}
-}
-
-// onPath tries it by the path.
-func onPath(try func(path string) error) func(*scene.Scene) error {
-	return func(s *scene.Scene) error { return try(out(s, victimFile)) }
-}
-
-// text is a path as the kernel wants it.
-func text(path string) uintptr {
-	p, err := unix.BytePtrFromString(path)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	kept = append(kept, p)
-	return uintptr(unsafe.Pointer(p))
-}
-
-// kept holds what the kernel is told the address of. Go's heap does not move.
-var kept []*byte
-
-func metadata() []door {
-	f := func(name string, try func(*scene.Scene) error) door { return plain("metadata", name, try) }
-	at := unix.AT_FDCWD
-	cwd := uintptr(at)
 	past := []unix.Timespec{{Sec: 1}, {Sec: 1}}
-	pastMicro := []unix.Timeval{{Sec: 1}, {Sec: 1}}
+	changed := []byte("changed")
 	owner := os.Getuid() // root gives the file away; another user may only confirm what is, which the file's ctime tells
 	if owner == 0 {
 		owner = 12345
 	}
-	return append([]door{
-		f("chmod outside", onPath(func(p string) error { return unix.Chmod(p, 0o600) })),
-		f("fchmod outside", onOpened(func(fd int) error { return unix.Fchmod(fd, 0o600) })),
-		f("fchmodat2 outside", onPath(func(p string) error { return call(sysFchmodat2, cwd, text(p), 0o600, 0) })),
-		f("chmod outside through /proc/self/fd of an O_PATH descriptor", onPath(func(p string) error {
-			fd := must(unix.Open(p, unix.O_PATH, 0))
-			return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), 0o600)
-		})),
-		f("chown outside", onPath(func(p string) error { return unix.Chown(p, owner, -1) })),
-		f("lchown outside", onPath(func(p string) error { return unix.Lchown(p, owner, -1) })),
-		f("fchown outside", onOpened(func(fd int) error { return unix.Fchown(fd, owner, -1) })),
-		f("fchownat outside with AT_EMPTY_PATH", onOpened(func(fd int) error { return unix.Fchownat(fd, "", owner, -1, unix.AT_EMPTY_PATH) })),
-		f("utimensat outside", onPath(func(p string) error { return unix.UtimesNanoAt(at, p, past, 0) })),
-		f("futimens outside", onOpened(func(fd int) error {
-			return call(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&past[0])), 0)
-		})),
-		f("utimes outside", onPath(func(p string) error { return unix.Utimes(p, pastMicro) })),
-		f("touch outside to the present", onPath(func(p string) error { return os.Chtimes(p, time.Time{}, time.Now()) })),
-		f("setxattr outside", onPath(func(p string) error { return unix.Setxattr(p, attribute, []byte("changed"), 0) })),
-		f("lsetxattr outside", onPath(func(p string) error { return unix.Lsetxattr(p, attribute, []byte("changed"), 0) })),
-		f("fsetxattr outside", onOpened(func(fd int) error { return unix.Fsetxattr(fd, attribute, []byte("changed"), 0) })),
-		f("setxattrat outside", onPath(setxattrat)),
-		f("removexattr outside", onPath(func(p string) error { return unix.Removexattr(p, attribute) })),
-		f("lremovexattr outside", onPath(func(p string) error { return unix.Lremovexattr(p, attribute) })),
-		f("fremovexattr outside", onOpened(func(fd int) error { return unix.Fremovexattr(fd, attribute) })),
-		f("removexattrat outside", onPath(func(p string) error {
-			return call(sysRemovexattrat, cwd, text(p), 0, text(attribute))
-		})),
-		f("set a POSIX access list outside", onPath(func(p string) error { return unix.Setxattr(p, "system.posix_acl_access", accessList, 0) })),
-		f("ioctl FS_IOC_SETFLAGS outside", onOpened(setFlags)),
-		f("ioctl FS_IOC_FSSETXATTR outside", onOpened(setXFlags)),
-		f("file_setattr outside", onPath(func(p string) error {
-			attr := [3]uint64{xNoDump}
-			return call(sysFileSetattr, cwd, text(p), uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-		})),
-		{"hold a lock on a file outside", "metadata", false, lock},
-	}, oldTimes(f)...)
+	f("chmod outside", func() error { return unix.Chmod(v, 0o600) })
+	opened("fchmod outside", func(fd int) error { return unix.Fchmod(fd, 0o600) })
+	f("fchmodat2 outside", func() error { return call(unix.SYS_FCHMODAT2, cwd, v, 0o600, 0) })
+	f("chmod outside through /proc/self/fd of an O_PATH descriptor", func() error { return unix.Chmod(self(open(v, unix.O_PATH)), 0o600) })
+	f("chown outside", func() error { return unix.Chown(v, owner, -1) })
+	f("lchown outside", func() error { return unix.Lchown(v, owner, -1) })
+	opened("fchown outside", func(fd int) error { return unix.Fchown(fd, owner, -1) })
+	opened("fchownat outside with AT_EMPTY_PATH", func(fd int) error { return unix.Fchownat(fd, "", owner, -1, unix.AT_EMPTY_PATH) })
+	f("utimensat outside", func() error { return unix.UtimesNanoAt(cwd, v, past, 0) })
+	opened("futimens outside", func(fd int) error { return call(unix.SYS_UTIMENSAT, fd, 0, unsafe.Pointer(&past[0]), 0) })
+	f("utimes outside", func() error { return unix.Utimes(v, []unix.Timeval{{Sec: 1}, {Sec: 1}}) })
+	f("touch outside to the present", func() error { return os.Chtimes(v, time.Time{}, time.Now()) })
+	f("setxattr outside", func() error { return unix.Setxattr(v, attribute, changed, 0) })
+	f("lsetxattr outside", func() error { return unix.Lsetxattr(v, attribute, changed, 0) })
+	opened("fsetxattr outside", func(fd int) error { return unix.Fsetxattr(fd, attribute, changed, 0) })
+	f("setxattrat outside", func() error {
+		args := [2]uint64{uint64(text("changed")), uint64(len("changed"))} // struct xattr_args: value, size, flags
+		return call(unix.SYS_SETXATTRAT, cwd, v, 0, attribute, unsafe.Pointer(&args), unsafe.Sizeof(args))
+	})
+	f("removexattr outside", func() error { return unix.Removexattr(v, attribute) })
+	f("lremovexattr outside", func() error { return unix.Lremovexattr(v, attribute) })
+	opened("fremovexattr outside", func(fd int) error { return unix.Fremovexattr(fd, attribute) })
+	f("removexattrat outside", func() error { return call(unix.SYS_REMOVEXATTRAT, cwd, v, 0, attribute) })
+	f("set a POSIX access list outside", func() error { return unix.Setxattr(v, "system.posix_acl_access", accessList, 0) })
+	opened("ioctl FS_IOC_SETFLAGS outside", func(fd int) error {
+		flags := must(unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS))
+		return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags^noDump)
+	})
+	opened("ioctl FS_IOC_FSSETXATTR outside", func(fd int) error {
+		const get, set = 0x801c581f, 0x401c5820 // FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR
+		var attr [7]uint32
+		check(call(unix.SYS_IOCTL, fd, get, unsafe.Pointer(&attr)))
+		attr[0] ^= xNoDump
+		return call(unix.SYS_IOCTL, fd, set, unsafe.Pointer(&attr))
+	})
+	f("file_setattr outside", func() error {
+		attr := [3]uint64{xNoDump}
+		return call(unix.SYS_FILE_SETATTR, cwd, v, unsafe.Pointer(&attr), unsafe.Sizeof(attr), 0)
+	})
+	p.inside("metadata")("hold a lock on a file outside", func() error { // it changes nothing
+		return p.did(unix.Flock(open(v, unix.O_RDONLY), unix.LOCK_EX|unix.LOCK_NB), "others who lock it would wait")
+	})
 }
 
 // accessList grants a second user to read: version 2, then owner, user 12345, group, mask, others.
@@ -111,34 +85,4 @@ var accessList = []byte{
 	4, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
 	0x10, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
 	0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
-}
-
-func setxattrat(path string) error {
-	value := []byte("changed")
-	args := struct {
-		value       uint64
-		size, flags uint32
-	}{uint64(uintptr(unsafe.Pointer(&value[0]))), uint32(len(value)), 0}
-	kept = append(kept, &value[0])
-	at := unix.AT_FDCWD
-	return call(sysSetxattrat, uintptr(at), text(path), 0, text(attribute), uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
-}
-
-func setFlags(fd int) error {
-	flags := must(unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS))
-	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags^noDump)
-}
-
-func setXFlags(fd int) error {
-	const get, set = 0x801c581f, 0x401c5820 // FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR
-	var attr [7]uint32
-	check(call(unix.SYS_IOCTL, uintptr(fd), get, uintptr(unsafe.Pointer(&attr))))
-	attr[0] ^= xNoDump
-	return call(unix.SYS_IOCTL, uintptr(fd), set, uintptr(unsafe.Pointer(&attr)))
-}
-
-// lock changes nothing, but makes others wait who lock the same file.
-func lock(s *scene.Scene) (string, error) {
-	err := onOpened(func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })(s)
-	return "others who lock it would wait", err
 }

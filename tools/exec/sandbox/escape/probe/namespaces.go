@@ -11,19 +11,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
-// A childCall is made in a process that has one thread and does nothing else, as the calls for namespaces want.
-func childCall(trap uintptr, args ...uintptr) (err error) {
-	var a [3]uintptr
-	copy(a[:], args)
+// child makes a process by the call clone with two arguments. It has one thread, makes one call and does nothing else, as the
+// calls for namespaces want. child returns the error of either.
+func child(clone, c1, c2, trap, a1, a2 uintptr) error {
 	runtime.LockOSThread()
-	pid, _, no := rawCall(trap, a[0], a[1], a[2])
-	if no != 0 {
-		return no
-	}
+	pid, no := rawChild(clone, c1, c2, trap, a1, a2)
+	check(errno(no))
 	var status unix.WaitStatus
 	must(unix.Wait4(int(pid), &status, unix.WALL, nil))
 	if status.Signaled() {
@@ -32,24 +27,30 @@ func childCall(trap uintptr, args ...uintptr) (err error) {
 	return errno(unix.Errno(status.ExitStatus()))
 }
 
-// rawCall forks, makes the call in the child and gives its errno as exit status. Nothing but raw system calls may happen
-// between fork and exit.
+// rawChild makes the child, which gives the errno of its call as exit status. Nothing but raw system calls may happen between
+// fork and exit.
 //
 //go:norace
 //go:nocheckptr
-func rawCall(trap, a1, a2, a3 uintptr) (uintptr, uintptr, unix.Errno) {
-	pid, _, no := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+func rawChild(clone, c1, c2, trap, a1, a2 uintptr) (uintptr, unix.Errno) {
+	pid, _, no := unix.RawSyscall6(clone, c1, c2, 0, 0, 0, 0)
 	if no != 0 || pid != 0 {
-		return pid, 0, no
+		return pid, no
 	}
-	_, _, no = unix.RawSyscall(trap, a1, a2, a3)
+	_, _, no = unix.RawSyscall(trap, a1, a2, 0)
 	for {
 		_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(no), 0, 0)
 	}
 }
 
-func namespaces() []door {
-	kinds := []struct {
+// childCall makes a call in a child.
+func childCall(trap, a1, a2 uintptr) error {
+	return child(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, trap, a1, a2)
+}
+
+func namespaces(p *probe) {
+	f, pid := p.inside("namespaces"), p.Victim.PID
+	for _, k := range []struct {
 		name string
 		flag uintptr
 		file string
@@ -62,68 +63,28 @@ func namespaces() []door {
 		{"host name", unix.CLONE_NEWUTS, "uts"},
 		{"cgroup", unix.CLONE_NEWCGROUP, "cgroup"},
 		{"time", unix.CLONE_NEWTIME, "time"},
-	}
-	f := func(name string, try func(*scene.Scene) error) door {
-		return door{name, "namespaces", false, func(s *scene.Scene) (string, error) { return "done", try(s) }}
-	}
-	var made []door
-	for _, k := range kinds {
-		made = append(made,
-			f("unshare a "+k.name+" namespace", func(*scene.Scene) error { return childCall(unix.SYS_UNSHARE, k.flag) }),
-			f("setns to the "+k.name+" namespace of a process outside", func(s *scene.Scene) error {
-				fd := must(unix.Open(fmt.Sprintf("/proc/%d/ns/%s", s.Victim.PID, k.file), unix.O_RDONLY|unix.O_CLOEXEC, 0))
-				mustBeVictim(s)
-				return sameNamespace(childCall(unix.SYS_SETNS, uintptr(fd), k.flag))
-			}))
+	} {
+		f("unshare a "+k.name+" namespace", func() error { return childCall(unix.SYS_UNSHARE, k.flag, 0) })
+		f("setns to the "+k.name+" namespace of a process outside", func() error {
+			fd := open(proc(pid, "ns/"+k.file), unix.O_RDONLY)
+			p.mustBeVictim()
+			err := childCall(unix.SYS_SETNS, uintptr(fd), k.flag)
+			if errors.Is(err, unix.EINVAL) { // the user namespace in which one already is cannot be entered
+				return nil
+			}
+			return err
+		})
 		if k.flag != unix.CLONE_NEWTIME { // its bit means something else to clone
-			made = append(made, f("clone with a "+k.name+" namespace", func(*scene.Scene) error { return cloneWith(k.flag) }))
+			f("clone with a "+k.name+" namespace", func() error {
+				return child(unix.SYS_CLONE, k.flag|uintptr(unix.SIGCHLD), 0, unix.SYS_GETPID, 0, 0)
+			})
 		}
-		made = append(made, f("clone3 with a "+k.name+" namespace", func(*scene.Scene) error { return clone3With(k.flag) }))
+		f("clone3 with a "+k.name+" namespace", func() error {
+			args := &[11]uint64{0: uint64(k.flag), 4: uint64(unix.SIGCHLD)}
+			return child(unix.SYS_CLONE3, address(unsafe.Pointer(args)), 64, unix.SYS_GETPID, 0, 0)
+		})
 	}
-	return append(made,
-		f("setns by a pidfd of a process outside", func(s *scene.Scene) error {
-			return childCall(unix.SYS_SETNS, uintptr(must(unix.PidfdOpen(s.Victim.PID, 0))), unix.CLONE_NEWUTS)
-		}),
-	)
-}
-
-// sameNamespace forgives the refusal to enter the user namespace in which one already is.
-func sameNamespace(err error) error {
-	if errors.Is(err, unix.EINVAL) {
-		return nil
-	}
-	return err
-}
-
-func cloneWith(flag uintptr) error {
-	runtime.LockOSThread()
-	pid, no := rawClone(unix.SYS_CLONE, flag|uintptr(unix.SIGCHLD), 0)
-	return reap(pid, no)
-}
-
-func clone3With(flag uintptr) error {
-	runtime.LockOSThread()
-	args := [11]uint64{0: uint64(flag), 4: uint64(unix.SIGCHLD)}
-	pid, no := rawClone(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), 64)
-	return reap(pid, no)
-}
-
-//go:norace
-//go:nocheckptr
-func rawClone(trap, a1, a2 uintptr) (uintptr, unix.Errno) {
-	pid, _, no := unix.RawSyscall6(trap, a1, a2, 0, 0, 0, 0)
-	if no != 0 || pid != 0 {
-		return pid, no
-	}
-	for {
-		_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
-	}
-}
-
-func reap(pid uintptr, no unix.Errno) error {
-	if no != 0 {
-		return no
-	}
-	_, err := unix.Wait4(int(pid), nil, unix.WALL, nil)
-	return err
+	f("setns by a pidfd of a process outside", func() error {
+		return childCall(unix.SYS_SETNS, uintptr(must(unix.PidfdOpen(pid, 0))), unix.CLONE_NEWUTS)
+	})
 }

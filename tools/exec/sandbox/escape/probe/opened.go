@@ -6,7 +6,6 @@
 package main
 
 import (
-	"errors"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -14,56 +13,37 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
-func shownFiles() (made []door) {
-	const sibling = scene.ShownSibling
-	tries := map[string]func(dir string) error{
-		"write to a file of the machine's /tmp that is shown": func(dir string) error { return scribble(dir+"/shown", unix.O_WRONLY) },
-		"truncate a file of the machine's /tmp that is shown": func(dir string) error { return unix.Truncate(dir+"/shown", 0) },
-		"remove a file of the machine's /tmp that is shown":   func(dir string) error { return unix.Unlink(dir + "/shown") },
-		"rename over a file of the machine's /tmp that is shown": func(dir string) error {
-			return errors.Join(scribble(dir+"/mine", unix.O_WRONLY|unix.O_CREAT), unix.Rename(dir+"/mine", dir+"/shown"))
-		},
-		"rename a file of the machine's /tmp that is shown": func(dir string) error { return unix.Rename(dir+"/shown", dir+"/moved") },
-		"make a file beside one of the machine's /tmp that is shown": func(dir string) error {
-			return scribble(dir+"/new", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-		},
-		"write to a file beside one of the machine's /tmp that is shown": func(dir string) error { return scribble(dir+sibling, unix.O_WRONLY) },
-		"write by .. beside one of the machine's /tmp that is shown": func(dir string) error {
-			return scribble(dir+"/shown-dir/.."+sibling, unix.O_WRONLY)
-		},
-	}
-	for _, name := range scene.ShownDoors {
-		made = append(made, plain("temporary", name, func(s *scene.Scene) error { return tries[name](filepath.Join(s.Shown, scene.Slug(name))) }))
-	}
-	const name = "read a file beside one of the machine's /tmp that is shown"
-	return append(made, door{name, "temporary", false, func(s *scene.Scene) (string, error) {
-		return read(s, filepath.Join(s.Shown, scene.Slug(scene.ShownDoors[0]))+sibling)
-	}})
+func shownFiles(p *probe) {
+	f, dir := p.outside(scene.Temporary), filepath.Join(p.Shown, scene.Slug(p.name))
+	shown, sibling := dir+"/shown", dir+scene.ShownSibling
+	f("write to a file of the machine's /tmp that is shown", func() error { return scribble(shown, unix.O_WRONLY) })
+	f("truncate a file of the machine's /tmp that is shown", func() error { return unix.Truncate(shown, 0) })
+	f("remove a file of the machine's /tmp that is shown", func() error { return unix.Unlink(shown) })
+	f("rename over a file of the machine's /tmp that is shown", func() error {
+		check(scribble(dir+"/mine", unix.O_WRONLY|unix.O_CREAT))
+		return unix.Rename(dir+"/mine", shown)
+	})
+	f("rename a file of the machine's /tmp that is shown", func() error { return unix.Rename(shown, dir+"/moved") })
+	f("make a file beside one of the machine's /tmp that is shown", func() error { return create(dir + "/new") })
+	f("write to a file beside one of the machine's /tmp that is shown", func() error { return scribble(sibling, unix.O_WRONLY) })
+	f("write by .. beside one of the machine's /tmp that is shown", func() error {
+		return scribble(dir+"/shown-dir/.."+scene.ShownSibling, unix.O_WRONLY)
+	})
+	p.inside(scene.Temporary)("read a file beside one of the machine's /tmp that is shown", func() error { return p.read(sibling) })
 }
 
-func openedDirectories() (made []door) {
-	tries := map[string]func(*scene.Scene) error{
-		"make a file beside a directory that was opened":  func(s *scene.Scene) error { return create(s, out(s, "new")) },
-		"write to a file beside one that was opened":      func(s *scene.Scene) error { return scribble(out(s, victimFile), unix.O_WRONLY) },
-		"rename a directory that was opened":              func(s *scene.Scene) error { return unix.Rename(out(s, victimDir), out(s, "moved")) },
-		"move a file into a directory that was opened":    func(s *scene.Scene) error { return unix.Rename(out(s, victimFile), out(s, victimDir+"/in")) },
-		"link a file into a directory that was opened":    func(s *scene.Scene) error { return unix.Link(out(s, victimFile), out(s, victimDir+"/in")) },
-		"write by .. of a directory that was opened":      func(s *scene.Scene) error { return above(s) },
-		"write by a descriptor of a directory and its ..": func(s *scene.Scene) error { return aboveDescriptor(s) },
-	}
-	for _, name := range scene.OpenedDoors {
-		made = append(made, plain("opened", name, tries[name]))
-	}
-	return made
-}
-
-func above(s *scene.Scene) error {
-	check(unix.Chdir(out(s, victimDir)))
-	return scribble("../"+victimFile, unix.O_WRONLY)
-}
-
-func aboveDescriptor(s *scene.Scene) error {
-	dir := must(unix.Open(out(s, victimDir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
-	defer unix.Close(dir)
-	return write(must(unix.Openat(dir, "../"+victimFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)), "!")
+func openedDirectories(p *probe) {
+	f, v := p.outside(scene.Opened), p.file
+	f("make a file beside a directory that was opened", func() error { return create(p.fresh) })
+	f("write to a file beside one that was opened", func() error { return scribble(v, unix.O_WRONLY) })
+	f("rename a directory that was opened", func() error { return unix.Rename(p.dir, p.out+"/moved") })
+	f("move a file into a directory that was opened", func() error { return unix.Rename(v, p.dir+"/in") })
+	f("link a file into a directory that was opened", func() error { return unix.Link(v, p.dir+"/in") })
+	f("write by .. of a directory that was opened", func() error {
+		check(unix.Chdir(p.dir))
+		return scribble("../victim", unix.O_WRONLY)
+	})
+	f("write by a descriptor of a directory and its ..", func() error {
+		return write(must(unix.Openat(open(p.dir, unix.O_RDONLY|unix.O_DIRECTORY), "../victim", unix.O_WRONLY, 0)), "!")
+	})
 }

@@ -5,12 +5,9 @@
 package main
 
 import (
-	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
 // From linux/io_uring.h.
@@ -42,39 +39,27 @@ type params struct {
 	_                                                     [4]uint32
 }
 
-func rings() []door {
-	return []door{
-		{"io_uring_setup", "io_uring", false, func(*scene.Scene) (string, error) {
-			return "there is a ring", call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(new(params))))
-		}},
-		plain("io_uring", "create a file outside by io_uring", func(s *scene.Scene) error {
-			return submit(entry{
-				op: opOpenat, fd: int32(dirfd), addr: uint64(text(out(s, "new"))), length: 0o644,
-				opFlags: unix.O_CREAT | unix.O_WRONLY,
-			})
-		}),
-		plain("io_uring", "mkdir outside by io_uring", func(s *scene.Scene) error {
-			return submit(entry{op: opMkdirat, fd: int32(dirfd), addr: uint64(text(out(s, "new"))), length: 0o755})
-		}),
-		{"make an IPv4 socket by io_uring", "io_uring", false, func(*scene.Scene) (string, error) {
-			return "there is one", submit(entry{op: opSocket, fd: unix.AF_INET, off: unix.SOCK_STREAM})
-		}},
-	}
+func rings(p *probe) {
+	in, f := p.inside("io_uring"), p.outside("io_uring")
+	name := func() uint64 { return uint64(text(p.fresh)) }
+	in("io_uring_setup", func() error { return call(unix.SYS_IO_URING_SETUP, 1, unsafe.Pointer(new(params))) })
+	f("create a file outside by io_uring", func() error {
+		return submit(entry{op: opOpenat, fd: cwd, addr: name(), length: 0o644, opFlags: unix.O_CREAT | unix.O_WRONLY})
+	})
+	f("mkdir outside by io_uring", func() error { return submit(entry{op: opMkdirat, fd: cwd, addr: name(), length: 0o755}) })
+	in("make an IPv4 socket by io_uring", func() error {
+		return submit(entry{op: opSocket, fd: unix.AF_INET, off: unix.SOCK_STREAM})
+	})
 }
 
 // submit makes a ring for one entry, and waits for its result.
 func submit(e entry) error {
 	var p params
-	ring := must(result(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p))))
-	const both = unix.PROT_READ | unix.PROT_WRITE
-	shared, err := unix.Mmap(int(ring), 0, 4096, both, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		return fmt.Errorf("mapping the ring: %w", err)
+	ring := must(result(unix.SYS_IO_URING_SETUP, 1, unsafe.Pointer(&p)))
+	mapped := func(offset int64) []byte {
+		return must(unix.Mmap(int(ring), offset, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE))
 	}
-	asked, err := unix.Mmap(int(ring), ringEntries, 4096, both, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		return fmt.Errorf("mapping its entries: %w", err)
-	}
+	shared, asked := mapped(0), mapped(ringEntries)
 	*(*entry)(unsafe.Pointer(&asked[0])) = e
 	*(*uint32)(unsafe.Pointer(&shared[p.array])) = 0
 	*(*uint32)(unsafe.Pointer(&shared[p.tail]))++

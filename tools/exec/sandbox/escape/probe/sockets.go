@@ -5,19 +5,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
 // families are those of which a socket alone is a door: each is a piece of the kernel that nothing in a build needs, and
@@ -55,144 +53,128 @@ var families = []struct {
 	{"a netfilter netlink socket that may change rules", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
 }
 
-func sockets() []door {
-	f := func(name string, try func(s *scene.Scene, say []byte) error) door {
-		return plain("sockets", name, func(s *scene.Scene) error { return try(s, []byte(scene.Slug(name)+"\n")) })
+func sockets(p *probe) {
+	f, in := p.outside("sockets"), p.inside("sockets")
+	speaks := func(name, network, address string) {
+		f(name, func() error { return p.speak(network, address) })
 	}
-	made := []door{
-		f("connect to a TCP listener on the host's loopback", func(s *scene.Scene, say []byte) error { return speak("tcp", s.TCP, say) }),
-		f("send a UDP datagram to the host's loopback", func(s *scene.Scene, say []byte) error { return speak("udp", s.UDP, say) }),
-		f("sendto a UDP datagram unconnected", func(s *scene.Scene, say []byte) error {
-			return sendTo(unix.AF_INET, unix.SOCK_DGRAM, inet(s.UDP), 0, say)
-		}),
-		f("TCP fast open to the host's loopback", func(s *scene.Scene, say []byte) error {
-			return sendTo(unix.AF_INET, unix.SOCK_STREAM, inet(s.TCP), unix.MSG_FASTOPEN, say)
-		}),
-		f("connect by MPTCP to the host's loopback", func(s *scene.Scene, say []byte) error {
-			fd := must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 262))
-			return errors.Join(unix.Connect(fd, inet(s.TCP)), unix.Send(fd, say, 0))
-		}),
-		f("connect by an IPv4-mapped IPv6 address", func(s *scene.Scene, say []byte) error {
-			fd := must(unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
-			v4 := inet(s.TCP)
-			to := &unix.SockaddrInet6{Port: v4.Port, Addr: netip.AddrFrom4(v4.Addr).As16()}
-			check(unix.Connect(fd, to))
-			return unix.Send(fd, say, 0)
-		}),
-		f("connect to a pathname Unix socket", func(s *scene.Scene, say []byte) error { return speak("unix", s.Stream, say) }),
-		f("connect to the daemon's socket", func(s *scene.Scene, say []byte) error { return speak("unix", s.Sockets+"/toold.sock", say) }),
-		f("connect to a Unix socket of the system", func(s *scene.Scene, say []byte) error {
-			if s.System == "" {
-				return unix.ENOENT // only root can make one
-			}
-			return speak("unix", s.System, say)
-		}),
-		f("connect to a pathname Unix socket through the working directory", func(s *scene.Scene, say []byte) error {
-			check(unix.Chdir(filepath.Dir(s.Stream)))
-			return speak("unix", filepath.Base(s.Stream), say)
-		}),
-		f("connect to a pathname Unix socket through a symlink in the root", func(s *scene.Scene, say []byte) error {
-			check(unix.Symlink(s.Stream, own(s, "sock")))
-			check(unix.Chdir(s.Own))
-			return speak("unix", "sock", say)
-		}),
-		f("connect to a pathname Unix socket by a hard link planted in the root", func(s *scene.Scene, say []byte) error {
-			return speak("unix", s.StreamPlanted, say)
-		}),
-		f("connect to a pathname Unix socket through /proc/PID/root", func(s *scene.Scene, say []byte) error {
-			return speak("unix", fmt.Sprintf("/proc/%d/root%s", s.Victim.PID, s.Stream), say)
-		}),
-		f("connect to a pathname Unix socket while a thread exchanges the address", exchangeAddress),
-		f("connect to a pathname Unix socket while a thread exchanges the socket", exchangeSocket),
-		f("connect to a pathname Unix socket while a thread exchanges the file", exchangeFile),
-		f("send a datagram to a pathname Unix socket", func(s *scene.Scene, say []byte) error { return speak("unixgram", s.Datagram, say) }),
-		f("send a datagram through a socketpair to a pathname", func(s *scene.Scene, say []byte) error {
-			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
-			return unix.Sendto(pair[0], say, 0, &unix.SockaddrUnix{Name: s.Datagram})
-		}),
-		f("sendmsg through a socketpair to an abstract name", func(s *scene.Scene, say []byte) error {
-			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
-			return unix.Sendmsg(pair[0], say, nil, &unix.SockaddrUnix{Name: "@" + s.AbstractDatagram}, 0)
-		}),
-		f("reconnect a socketpair to a pathname", func(s *scene.Scene, say []byte) error {
-			pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
-			check(unix.Connect(pair[0], &unix.SockaddrUnix{Name: s.Datagram}))
-			return unix.Send(pair[0], say, 0)
-		}),
-		f("connect to an abstract Unix socket", func(s *scene.Scene, say []byte) error { return speak("unix", "@"+s.Abstract, say) }),
-		f("send a datagram to an abstract Unix socket", func(s *scene.Scene, say []byte) error { return speak("unixgram", "@"+s.AbstractDatagram, say) }),
-		f("bind a pathname Unix socket outside", func(s *scene.Scene, _ []byte) error {
-			if err := unix.Chdir(s.Out); err != nil { // the whole path may be too long
-				return err
-			}
-			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			return errors.Join(err, unix.Bind(fd, &unix.SockaddrUnix{Name: "new"}))
-		}),
-		{"bind an abstract name that is seen outside", "sockets", false, beFound},
-		{"accept a TCP connection from outside", "sockets", false, listen},
-		{"add an address by netlink", "sockets", false, addAddress},
-		{"inherited descriptors beyond 3", "sockets", false, inherited},
-	}
-	for _, k := range families {
-		made = append(made, door{k.name, "socket families", false, func(*scene.Scene) (string, error) {
-			_, err := unix.Socket(k.family, k.kind|unix.SOCK_CLOEXEC, k.protocol)
-			return "there is one", err
-		}})
-	}
-	return made
+	speaks("connect to a TCP listener on the host's loopback", "tcp", p.TCP)
+	speaks("send a UDP datagram to the host's loopback", "udp", p.UDP)
+	f("sendto a UDP datagram unconnected", func() error {
+		return unix.Sendto(socket(unix.AF_INET, unix.SOCK_DGRAM, 0), p.say, 0, inet(p.UDP))
+	})
+	f("TCP fast open to the host's loopback", func() error {
+		return unix.Sendto(socket(unix.AF_INET, unix.SOCK_STREAM, 0), p.say, unix.MSG_FASTOPEN, inet(p.TCP))
+	})
+	f("connect by MPTCP to the host's loopback", func() error {
+		return p.sayTo(socket(unix.AF_INET, unix.SOCK_STREAM, 262), inet(p.TCP))
+	})
+	f("connect by an IPv4-mapped IPv6 address", func() error {
+		v4 := inet(p.TCP)
+		to := &unix.SockaddrInet6{Port: v4.Port, Addr: netip.AddrFrom4(v4.Addr).As16()}
+		return p.sayTo(socket(unix.AF_INET6, unix.SOCK_STREAM, 0), to)
+	})
+	speaks("connect to a pathname Unix socket", "unix", p.Stream)
+	speaks("connect to the daemon's socket", "unix", p.Sockets+"/toold.sock")
+	speaks("connect to a Unix socket of the system", "unix", cmp.Or(p.System, "/nowhere")) // only root can make one
+	f("connect to a pathname Unix socket through the working directory", func() error {
+		check(unix.Chdir(filepath.Dir(p.Stream)))
+		return p.speak("unix", filepath.Base(p.Stream))
+	})
+	f("connect to a pathname Unix socket through a symlink in the root", func() error {
+		check(errors.Join(unix.Chdir(p.own), unix.Symlink(p.Stream, "sock")))
+		return p.speak("unix", "sock")
+	})
+	speaks("connect to a pathname Unix socket by a hard link planted in the root", "unix", p.StreamPlanted)
+	speaks("connect to a pathname Unix socket through /proc/PID/root", "unix", proc(p.Victim.PID, "root"+p.Stream))
+	f("connect to a pathname Unix socket while a thread exchanges the address", p.exchangeAddress)
+	f("connect to a pathname Unix socket while a thread exchanges the socket", p.exchangeSocket)
+	f("connect to a pathname Unix socket while a thread exchanges the file", p.exchangeFile)
+	speaks("send a datagram to a pathname Unix socket", "unixgram", p.Datagram)
+	f("send a datagram through a socketpair to a pathname", func() error {
+		return unix.Sendto(datagrams(), p.say, 0, &unix.SockaddrUnix{Name: p.Datagram})
+	})
+	f("sendmsg through a socketpair to an abstract name", func() error {
+		return unix.Sendmsg(datagrams(), p.say, nil, &unix.SockaddrUnix{Name: "@" + p.AbstractDatagram}, 0)
+	})
+	f("reconnect a socketpair to a pathname", func() error {
+		return p.sayTo(datagrams(), &unix.SockaddrUnix{Name: p.Datagram})
+	})
+	speaks("connect to an abstract Unix socket", "unix", "@"+p.Abstract)
+	speaks("send a datagram to an abstract Unix socket", "unixgram", "@"+p.AbstractDatagram)
+	f("bind a pathname Unix socket outside", func() error {
+		check(unix.Chdir(p.out)) // the whole path may be too long
+		return unix.Bind(socket(unix.AF_UNIX, unix.SOCK_STREAM, 0), &unix.SockaddrUnix{Name: "new"})
+	})
+	in("bind an abstract name that is seen outside", p.beFound)
+	in("accept a TCP connection from outside", p.listen)
+	in("add an address by netlink", p.addAddress)
+	in("inherited descriptors beyond 3", p.inherited)
 }
 
-// speak connects, says it, and waits for the other end to close where there are connections.
-func speak(network, address string, say []byte) error {
+func socketFamilies(p *probe) {
+	f := p.inside("socket families")
+	for _, k := range families {
+		f(k.name, func() error { return unix.Close(socket(k.family, k.kind, k.protocol)) })
+	}
+}
+
+// speak connects, and says it.
+func (p *probe) speak(network, address string) error {
 	c := must(net.DialTimeout(network, address, 5*time.Second))
 	defer c.Close()
-	_, err := c.Write(say)
+	_, err := c.Write(p.say)
 	return err
 }
 
+// sayTo connects a socket, and says it.
+func (p *probe) sayTo(fd int, to unix.Sockaddr) error {
+	check(unix.Connect(fd, to))
+	return unix.Send(fd, p.say, 0)
+}
+
+func socket(family, kind, protocol int) int {
+	return must(unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol))
+}
+
+// datagrams makes a pair of sockets, and returns one.
+func datagrams() int {
+	return must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))[0]
+}
+
 func inet(address string) *unix.SockaddrInet4 {
-	a, err := netip.ParseAddrPort(address)
-	if err != nil {
-		panic("BUG: the scene's address: " + err.Error())
-	}
+	a := must(netip.ParseAddrPort(address))
 	return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 }
 
-func sendTo(family, kind int, to unix.Sockaddr, flags int, say []byte) error {
-	fd := must(unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0))
-	defer unix.Close(fd)
-	return unix.Sendto(fd, say, flags, to)
-}
-
 // beFound waits for the process outside, which tries that name all the time.
-func beFound(s *scene.Scene) (string, error) {
-	l := must(net.ListenUnix("unix", &net.UnixAddr{Name: "@" + s.Bound, Net: "unix"}))
+func (p *probe) beFound() error {
+	l := must(net.ListenUnix("unix", &net.UnixAddr{Name: "@" + p.Bound, Net: "unix"}))
 	check(l.SetDeadline(time.Now().Add(50 * knocking)))
 	c, err := l.Accept()
 	if err != nil {
-		return "", fmt.Errorf("bound, but nobody came: %w", err)
+		return fmt.Errorf("bound, but nobody came: %w", err)
 	}
-	return "a process outside came in", c.Close()
+	return p.did(c.Close(), "a process outside came in")
 }
 
 // listen reports whether a port opened here is the host's: it is when the host's listener's port is taken.
-func listen(s *scene.Scene) (string, error) {
-	l, err := net.Listen("tcp", s.TCP)
+func (p *probe) listen() error {
+	l, err := net.Listen("tcp", p.TCP)
 	if err == nil {
 		_ = l.Close()
-		return "", errors.New("the host's port is free: this is another network")
+		return errors.New("the host's port is free: this is another network")
 	}
 	if !errors.Is(err, unix.EADDRINUSE) {
-		return "", err
+		return err
 	}
-	l = must(net.Listen("tcp", "127.0.0.1:0"))
-	return "listening on the host's loopback", l.Close()
+	return p.did(must(net.Listen("tcp", "127.0.0.1:0")).Close(), "listening on the host's loopback")
 }
 
 // addAddress asks for an address on an interface that does not exist: a refusal that speaks of it comes after the question
 // who asks.
-func addAddress(*scene.Scene) (string, error) {
-	fd := must(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE))
+func (p *probe) addAddress() error {
+	fd := socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
 	const nobody = 0x7ffffff0
 	message := make([]byte, 16+8+8)
 	*(*unix.NlMsghdr)(unsafe.Pointer(&message[0])) = unix.NlMsghdr{
@@ -205,44 +187,29 @@ func addAddress(*scene.Scene) (string, error) {
 	answer := make([]byte, 4096)
 	n, _, err := unix.Recvfrom(fd, answer, 0)
 	if err != nil || n < 20 {
-		return "", errors.Join(err, errors.New("no answer"))
+		return errors.Join(err, errors.New("no answer"))
 	}
-	return reached(errno(unix.Errno(-*(*int32)(unsafe.Pointer(&answer[16])))))
+	return p.reached(errno(unix.Errno(-*(*int32)(unsafe.Pointer(&answer[16])))))
 }
 
-// inherited finds what came over the exec: the probe's own descriptors all close on exec, these did not.
-func inherited(*scene.Scene) (string, error) {
+// inherited finds what came over the exec: the probe's own descriptors all close on exec, these did not. The first may be there
+// if it only carries bytes, and does not give access to more.
+func (p *probe) inherited() error {
 	var found []string
 	for fd := 3; fd < 4096; fd++ {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if err != nil || flags&unix.FD_CLOEXEC != 0 {
 			continue
 		}
-		what, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-		if err != nil {
-			what = err.Error()
-		}
-		if fd > 3 || slices.Contains([]string{"dir", "sock"}, kind(fd)) {
-			found = append(found, fmt.Sprintf("%d is %s", fd, what))
+		var st unix.Stat_t
+		_ = unix.Fstat(fd, &st)
+		if kind := st.Mode & unix.S_IFMT; fd > 3 || kind == unix.S_IFDIR || kind == unix.S_IFSOCK {
+			what, err := os.Readlink(self(fd))
+			found = append(found, fmt.Sprintf("%d is %s", fd, cmp.Or(what, fmt.Sprint(err))))
 		}
 	}
 	if len(found) == 0 {
-		return "", errors.New("none")
+		return errors.New("none")
 	}
-	return fmt.Sprint(found), nil
-}
-
-// kind distinguishes descriptors that give access to more from those that only carry bytes.
-func kind(fd int) string {
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return ""
-	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		return "dir"
-	case unix.S_IFSOCK:
-		return "sock"
-	}
-	return "bytes"
+	return p.did(nil, "%v", found)
 }

@@ -8,20 +8,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/exec/sandbox/escape/scene"
 )
 
-func oldTimes(f func(string, func(*scene.Scene) error) door) []door {
-	past := [2]int64{1, 1}
-	micro := [4]int64{1, 0, 1, 0}
-	at := unix.AT_FDCWD
-	return []door{
-		f("utime outside", onPath(func(p string) error {
-			return call(unix.SYS_UTIME, text(p), uintptr(unsafe.Pointer(&past)))
-		})),
-		f("futimesat outside", onPath(func(p string) error {
-			return call(unix.SYS_FUTIMESAT, uintptr(at), text(p), uintptr(unsafe.Pointer(&micro)))
-		})),
-	}
+func oldTimes(p *probe) {
+	f := p.outside("metadata")
+	f("utime outside", func() error { return call(unix.SYS_UTIME, p.file, unsafe.Pointer(&[2]int64{1, 1})) })
+	f("futimesat outside", func() error {
+		return call(unix.SYS_FUTIMESAT, cwd, p.file, unsafe.Pointer(&[4]int64{1, 0, 1, 0}))
+	})
 }

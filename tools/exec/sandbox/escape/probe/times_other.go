@@ -2,6 +2,4 @@
 
 package main
 
-import "github.com/toold/toold/tools/exec/sandbox/escape/scene"
-
-func oldTimes(func(string, func(*scene.Scene) error) door) []door { return nil }
+func oldTimes(*probe) {}

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,10 +48,10 @@ func victim() error {
 
 // watch reports signals and knocks, until stdin ends.
 func watch(came <-chan os.Signal) {
-	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
 	go func() {
+		defer close(over)
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
 	}()
 	tick := time.NewTicker(knocking)
 	defer tick.Stop()
@@ -66,7 +65,7 @@ func watch(came <-chan os.Signal) {
 			if c, err := net.Dial("unix", "@"+os.Getenv("TOOLD_VICTIM_BOUND")); err == nil {
 				_ = c.Close()
 			}
-		case <-ctx.Done():
+		case <-over:
 			return
 		}
 	}

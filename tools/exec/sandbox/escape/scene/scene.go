@@ -5,7 +5,6 @@ package scene
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,8 +16,6 @@ type Scene struct {
 	Outside string // a directory that must stay as it is; below it one directory for each door, named by Slug
 	Root    string // a root, with a .git in it; below it one directory for each door
 	Bare    string // a root without .git
-	Own     string // this door's directory in Root; set by the probe
-	Out     string // this door's directory in Outside; set by the probe
 	UID     int    // who the probe is meant to run as
 	Nonce   string // part of every name outside the file system, so that two runs do not meet
 
@@ -44,7 +41,7 @@ type Scene struct {
 	Beside, Left                 string
 	BesideAbstract, LeftAbstract string // the names on which they listen
 	System                       string // a Unix socket below /run; "" if not made
-	Shown                        string // a directory in the machine's /tmp, with one for each of ShownDoors, of which "shown" may be read
+	Shown                        string // a directory in the machine's /tmp, with one for each door of Temporary, of which "shown" may be read
 
 	TCP, UDP                     string // addresses on the host's loopback
 	Stream, Datagram             string // pathname Unix sockets
@@ -81,6 +78,7 @@ type Result struct {
 	Open    bool   `json:"open"`
 	Detail  string `json:"detail"`
 	Outside bool   `json:"outside,omitempty"` // its effect is to be seen from outside, and only that counts
+	Guards  string `json:"guards,omitempty"`  // the protected path that it tries, which the suite must find as it was
 }
 
 // Slug is the name of a door's directories and of what it sends.
@@ -102,18 +100,6 @@ func Sum(b []byte) string {
 // Told reports that b holds the scene's secret.
 func (s *Scene) Told(b []byte) bool {
 	return slices.ContainsFunc(secret.FindAll(b, -1), func(found []byte) bool { return Sum(found) == s.SecretSum })
-}
-
-// Parse returns the scene for one door, or for all if door is "".
-func Parse(b []byte, door string) (*Scene, error) {
-	s := new(Scene)
-	if err := json.Unmarshal(b, s); err != nil {
-		return nil, err
-	}
-	if door != "" {
-		s.Own, s.Out = filepath.Join(s.Root, Slug(door)), filepath.Join(s.Outside, Slug(door))
-	}
-	return s, nil
 }
 
 // Roots are where the probe may write.
@@ -159,63 +145,12 @@ var Git = map[string]string{
 	"deep/er/bare.git/refs/":                              "",
 }
 
-// Caches are the doors whose directory outside is a cache of the user's: in a sandbox that has such, it shows what is there, and
-// gets nothing of what is written.
-var Caches = []string{
-	"write to a file of a cache", "create a file in a cache", "remove a file of a cache", "rename a file of a cache", "chmod a file of a cache",
-	"write to a file of a cache by another name for a descriptor", "write by a link from a cache to the root",
-	"give a file of a cache an attribute of overlays", "write to a file of a cache through /proc/self/root",
-	"write to a file of a cache through its directory's descriptor", "write to a file of a cache by a hard link planted in the root",
-}
-
-// ShownDoors are the doors beside a file of the machine's temporary directory.
-var ShownDoors = []string{
-	"write to a file of the machine's /tmp that is shown", "truncate a file of the machine's /tmp that is shown",
-	"remove a file of the machine's /tmp that is shown", "rename over a file of the machine's /tmp that is shown",
-	"rename a file of the machine's /tmp that is shown", "make a file beside one of the machine's /tmp that is shown",
-	"write to a file beside one of the machine's /tmp that is shown", "write by .. beside one of the machine's /tmp that is shown",
-}
+// Groups of doors for which the suite prepares something.
+const (
+	Caches    = "caches"    // the directory outside of each is a cache of the user's
+	Temporary = "temporary" // each has a directory in Shown
+	Opened    = "opened"    // the directory "dir" in the directory outside of each may be written
+)
 
 // ShownSibling is the name of what lies beside.
 const ShownSibling = "/sibling"
-
-// OpenedDoors are the doors in whose directory outside the directory "dir" may be written.
-var OpenedDoors = []string{
-	"make a file beside a directory that was opened", "write to a file beside one that was opened", "rename a directory that was opened",
-	"move a file into a directory that was opened", "link a file into a directory that was opened",
-	"write by .. of a directory that was opened", "write by a descriptor of a directory and its ..",
-}
-
-// Guarded names, for each door to a protected path whose effect stays, which path the suite must find as it was: relative to
-// Root, or to Bare if it begins with "bare:".
-var Guarded = map[string]string{
-	"append to .git/config":                                 ".git/config",
-	"create .git/hooks/pre-commit":                          ".git/hooks/pre-commit",
-	"create .git/hooks/commit-msg through a symlink":        ".git/hooks/commit-msg",
-	"link .git/hooks/post-commit":                           ".git/hooks/post-commit",
-	"rename into .git/hooks/post-merge":                     ".git/hooks/post-merge",
-	"chmod a hook that exists":                              ".git/hooks/pre-push",
-	"unlink .gitmodules":                                    ".gitmodules",
-	"create .mcp.json":                                      ".mcp.json",
-	"rename a prepared directory to .claude":                ".claude",
-	"mkdir .vscode with settings.json":                      ".vscode",
-	"symlink .envrc":                                        ".envrc",
-	"mkdir .toold with settings.json":                       ".toold",
-	"exchange a prepared directory with .idea":              ".idea",
-	"create .git with a hook where there is none":           "bare:.git",
-	"link a prepared file to .mcp.json where there is none": "bare:.mcp.json",
-
-	"create .git/commondir":                                      ".git/commondir",
-	"rename onto the .git file of a linked worktree":             "linked/.git",
-	"rename onto the commondir of another worktree":              ".git/worktrees/w/commondir",
-	"rename onto the .git file of a submodule":                   "third_party/foo/.git",
-	"append to the configuration of a submodule":                 ".git/modules/third_party/foo/config",
-	"create a hook of a submodule":                               ".git/modules/third_party/foo/hooks/pre-commit",
-	"append to the configuration of a submodule of a submodule":  ".git/modules/third_party/foo/modules/inner/config",
-	"create the first hook of a submodule of a submodule":        ".git/modules/third_party/foo/modules/inner/hooks",
-	"create a hook below core.hooksPath":                         ".githooks/pre-commit",
-	"append a program to the configuration of a bare repository": "deep/er/bare.git/config",
-	"make a bare repository whose configuration runs a program":  "trap/config",
-	"make a .git file that leads to another repository":          "sub/.git",
-	"make a module whose configuration runs a program":           ".git/modules/trap/config",
-}

@@ -21,25 +21,18 @@ func (s *Scene) look() map[string]string {
 	all := make(map[string]string)
 	for _, d := range s.listed {
 		slug := scene.Slug(d.Door)
-		all[slug] = tree(filepath.Join(s.Outside, slug))
-	}
-	for _, door := range scene.ShownDoors {
-		all[scene.Slug(door)] += tree(filepath.Join(s.Shown, scene.Slug(door)))
-	}
-	for door, path := range scene.Guarded {
-		all[scene.Slug(door)] += described(s.guarded(path), said)
+		all[slug] = described(filepath.Join(s.Outside, slug), file)
+		if d.Group == scene.Temporary {
+			all[slug] += described(filepath.Join(s.Shown, slug), file)
+		}
+		if d.Guards != "" {
+			all[slug] += described(d.Guards, said)
+		}
 	}
 	for door, how := range s.attributes() {
 		all[scene.Slug(door)] += how
 	}
 	return all
-}
-
-func (s *Scene) guarded(path string) string {
-	if bare, ok := strings.CutPrefix(path, "bare:"); ok {
-		return filepath.Join(s.Bare, bare)
-	}
-	return filepath.Join(s.Root, path)
 }
 
 // compare notes what is no longer as it was.
@@ -66,9 +59,6 @@ func difference(was, now string) string {
 	return "in another order"
 }
 
-// tree describes a file, or a directory with all below it, in one line each. All but the time of the last access counts.
-func tree(top string) string { return described(top, file) }
-
 // said describes what counts at a protected path, where what stood there may be put back: kind, mode, owner and content.
 func said(path string) string {
 	var st unix.Stat_t
@@ -83,6 +73,7 @@ func said(path string) string {
 	return text
 }
 
+// described describes a file, or a directory with all below it, in one line each.
 func described(top string, file func(path string) string) string {
 	var b strings.Builder
 	err := filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
@@ -102,6 +93,7 @@ func described(top string, file func(path string) string) string {
 	return b.String()
 }
 
+// file describes a file. All but the time of the last access counts.
 func file(path string) string {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {

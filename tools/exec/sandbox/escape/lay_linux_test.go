@@ -5,6 +5,7 @@ package escape
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -132,12 +133,6 @@ func (s *Scene) files(t testing.TB, program []byte) {
 		check(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	check(t, os.MkdirAll(s.Sockets, 0o755))
-	for _, door := range scene.ShownDoors {
-		dir := filepath.Join(s.Shown, scene.Slug(door))
-		check(t, os.MkdirAll(dir+"/shown-dir", 0o755))
-		check(t, os.WriteFile(dir+"/shown", []byte("as it was\n"), 0o644))
-		check(t, os.WriteFile(dir+scene.ShownSibling, []byte(s.secret), 0o644))
-	}
 	for name, content := range scene.Git {
 		path := filepath.Join(s.Root, name)
 		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -154,7 +149,9 @@ func (s *Scene) files(t testing.TB, program []byte) {
 // list asks the probe which doors there are, and makes directories for each.
 func (s *Scene) list(t testing.TB) {
 	t.Helper()
-	said, err := exec.Command(s.Program, "list").Output()
+	plain, err := json.Marshal(s.Scene)
+	check(t, err)
+	said, err := exec.Command(s.Program, "list", string(plain)).Output()
 	check(t, err)
 	s.listed, err = results(string(said))
 	check(t, err)
@@ -163,13 +160,24 @@ func (s *Scene) list(t testing.TB) {
 		if d.Group == "signals" && d.Outside {
 			s.Signals[d.Door] = firstSignal + len(s.Signals)
 		}
-		s.place(t, scene.Slug(d.Door))
+		s.place(t, d)
 	}
 }
 
+// Doors are the names of the doors of a group.
+func (s *Scene) Doors(group string) (names []string) {
+	for _, d := range s.listed {
+		if d.Group == group {
+			names = append(names, d.Door)
+		}
+	}
+	return names
+}
+
 // place is what one door may try its attempts on.
-func (s *Scene) place(t testing.TB, slug string) {
+func (s *Scene) place(t testing.TB, d scene.Result) {
 	t.Helper()
+	slug := scene.Slug(d.Door)
 	out, own := filepath.Join(s.Outside, slug), filepath.Join(s.Root, slug)
 	check(t, os.MkdirAll(out+"/dir", 0o755))
 	check(t, os.MkdirAll(own+"/swapped", 0o755))
@@ -181,6 +189,12 @@ func (s *Scene) place(t testing.TB, slug string) {
 	check(t, os.Link(out+"/victim", own+"/planted"))
 	check(t, os.Symlink(out, own+"/way"))
 	check(t, os.Symlink(out+"/new", own+"/dangling"))
+	if d.Group == scene.Temporary {
+		shown := filepath.Join(s.Shown, slug)
+		check(t, os.MkdirAll(shown+"/shown-dir", 0o755))
+		check(t, os.WriteFile(shown+"/shown", []byte("as it was\n"), 0o644))
+		check(t, os.WriteFile(shown+scene.ShownSibling, []byte(s.secret), 0o644))
+	}
 }
 
 // privileged makes the copies of the probe that would gain something, if it can.
