@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/text/nearest"
@@ -79,102 +78,122 @@ const (
 	keyWebSearch     = "webSearch"
 )
 
-// keys is the table, in the order in which settings are merged and printed.
-var keys = []key{
-	{name: "$schema", scope: everywhere, setting: ignored{}},
-	{name: "permissions.defaultMode", scope: trusted, setting: modeSetting, label: "defaultMode"},
-	{name: "permissions." + keyBypass, scope: trusted, label: keyBypass, setting: choice(func(s *Settings, v value[string]) { s.BypassDisabled = &v.origin }, "disable")},
-	{name: keyBypass, alias: "permissions." + keyBypass},
-	{name: "permissions.disableAutoMode", scope: everywhere, setting: ignored{}}, // there is no such mode
-	{name: "permissions.deny", scope: everywhere, setting: rules(permission.DenyList)},
-	{name: "permissions.ask", scope: everywhere, setting: rules(permission.AskList)},
-	{name: "permissions.allow", scope: trusted, setting: rules(permission.AllowList), label: "allow rules"},
-	{
-		name: "permissions.additionalDirectories", scope: trusted, label: "additionalDirectories",
-		setting: directories(func(s *Settings) *[]Entry { return &s.AdditionalDirectories }),
-	},
-	{
-		name: "permissions.publicDirectories", scope: trusted, label: "publicDirectories",
-		setting: directories(func(s *Settings) *[]Entry { return &s.PublicDirectories }),
-	},
+// keys is the table for reading files.
+var keys = table(new(Settings))
 
-	{name: keyHooks, scope: trusted, setting: custom{readHooks, (*merger).hooks}},
-	{name: "allowedHttpHookUrls", scope: allHooks, setting: hookURLs},
+// table returns the keys, in the order in which settings are merged and printed, with the fields of s that they set.
+func table(s *Settings) []key {
+	return slices.Concat(permissionKeys(s), sandboxKeys(&s.Sandbox), serverKeys(s), limitKeys(&s.Limits), otherKeys(s))
+}
 
-	{name: "sandbox.enabled", scope: everywhere, setting: boundary{true, false, nil, func(s *Sandbox) **permission.Origin { return &s.Disabled }}},
-	{name: "sandbox.required", scope: everywhere, setting: boundary{true, false, nil, func(s *Sandbox) **permission.Origin { return &s.Optional }}},
-	{name: "sandbox.failIfUnavailable", alias: "sandbox.required"}, // Claude Code's name of it
-	{name: "sandbox.autoAllowBashIfSandboxed", scope: everywhere, setting: boundary{false, true, nil, func(s *Sandbox) **permission.Origin { return &s.AutoAllow }}},
-	{name: "sandbox.allowUnsandboxedCommands", scope: everywhere, setting: boundary{false, false, nil, func(s *Sandbox) **permission.Origin { return &s.NoEscape }}},
-	{name: "sandbox.sharedTmp", scope: everywhere, setting: boundary{false, true, []level{session}, func(s *Sandbox) **permission.Origin { return &s.SharedTmp }}},
-	{name: "sandbox.network.allowAllUnixSockets", scope: everywhere, setting: boundary{false, true, nil, func(s *Sandbox) **permission.Origin { return &s.AllUnixSockets }}},
-	{name: keyDomainsOnly, scope: managedOnly, setting: boundary{true, true, nil, func(s *Sandbox) **permission.Origin { return &s.ManagedDomainsOnly }}},
-	{name: "sandbox.network.allowLocalBinding", scope: everywhere, setting: ignored{flag: true}}, // a call has a loopback of its own
-	{name: "sandbox.limits.processes", scope: everywhere, setting: processLimit{1, processesOf}},
-	{name: "sandbox.limits.memoryMB", scope: everywhere, setting: processLimit{1 << 20, memoryOf}},
-	{name: "sandbox.limits.fileSizeMB", scope: everywhere, setting: processLimit{1 << 20, fileSizeOf}},
-	{name: "sandbox.limits.openFiles", scope: everywhere, setting: processLimit{1, openFilesOf}},
-	{name: "sandbox.excludedCommands", scope: loosening, setting: excludedCommands},
-	{name: "sandbox.filesystem.allowWrite", scope: loosening, setting: confined(func(s *Sandbox) *[]Entry { return &s.AllowWrite })},
-	{name: "sandbox.filesystem.denyWrite", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.DenyWrite })},
-	{name: "sandbox.filesystem.denyRead", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.DenyRead })},
-	{name: "sandbox.credentials.files", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.CredentialFiles })},
-	{name: "sandbox.filesystem.allowRead", scope: loosening, setting: opened(func(s *Sandbox) *[]Entry { return &s.AllowRead })},
-	{name: "sandbox.network.allowedDomains", scope: loosening, setting: allowedDomains},
-	{name: "sandbox.network.deniedDomains", scope: everywhere, setting: names(parseDomain, func(s *Settings) *[]Name { return &s.Sandbox.DeniedDomains })},
-	{name: "sandbox.network.allowUnixSockets", scope: loosening, setting: confined(func(s *Sandbox) *[]Entry { return &s.UnixSockets })},
-	{name: "sandbox.credentials.envVars", scope: everywhere, setting: names(parseCredential, func(s *Settings) *[]Name { return &s.Sandbox.CredentialVars })},
-	{name: "sandbox.environment.keep", scope: loosening, setting: names(parseKept, func(s *Settings) *[]Name { return &s.Sandbox.KeepVars })},
+func permissionKeys(s *Settings) []key {
+	return []key{
+		{name: "$schema", scope: everywhere, setting: ignored{}},
+		{name: "permissions.defaultMode", scope: trusted, setting: modeOf(&s.Mode), label: "defaultMode"},
+		{name: "permissions." + keyBypass, scope: trusted, label: keyBypass, setting: choice(func(v value[string]) { s.BypassDisabled = &v.origin }, "disable")},
+		{name: keyBypass, alias: "permissions." + keyBypass},
+		{name: "permissions.disableAutoMode", scope: everywhere, setting: ignored{}}, // there is no such mode
+		{name: "permissions.deny", scope: everywhere, setting: rules(permission.DenyList, &s.Rules)},
+		{name: "permissions.ask", scope: everywhere, setting: rules(permission.AskList, &s.Rules)},
+		{name: "permissions.allow", scope: trusted, setting: rules(permission.AllowList, &s.Rules), label: "allow rules"},
+		{name: "permissions.additionalDirectories", scope: trusted, label: "additionalDirectories", setting: directories(&s.AdditionalDirectories)},
+		{name: "permissions.publicDirectories", scope: trusted, label: "publicDirectories", setting: directories(&s.PublicDirectories)},
 
-	{name: keyServers, scope: trusted, setting: custom{readServers, (*merger).servers}},
-	{name: keyLanguages, scope: trusted, setting: languages},
-	{name: keyPrograms, scope: trusted, setting: programs, label: keyTools},
-	{name: keyTools, alias: keyPrograms},
-	{name: "env", scope: trusted, setting: environment},
+		{name: keyHooks, scope: trusted, setting: hooks{}},
+		{name: "allowedHttpHookUrls", scope: allHooks, setting: hookURLs(&s.AllowedHTTPHookURLs)},
+	}
+}
 
-	{name: "limits.max_running_calls", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.MaxRunningCalls })},
-	{name: "limits.open_calls", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.OpenCalls })},
-	{name: "limits.sessions", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.Sessions })},
-	{name: "limits.message_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int { return &l.MessageBytes })},
-	{name: "limits.output_bytes", scope: trusted, setting: lowered(count(1, func(l *Limits) *int64 { return &l.OutputBytes }))},
-	{name: "limits.session_output_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.SessionOutput })},
-	{name: "limits.all_output_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.AllOutput })},
-	{name: "limits.drain", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.Drain })},
-	{name: "limits.session_idle", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.SessionIdle })},
-	{name: "limits.detached_question", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.DetachedQuestion })},
-	{name: "limits.journal_session_bytes", scope: daemonWide, setting: count(64<<10, func(l *Limits) *int64 { return &l.JournalSession })},
-	{name: "limits.journal_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.JournalBytes })},
-	{name: "limits.journal_age", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.JournalAge })},
-	{name: "limits.session_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.Session })},
-	{name: "limits.principal_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.Principal })},
-	{name: "limits.all_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.All })},
-	{name: "limits.session_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.Session })},
-	{name: "limits.principal_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.Principal })},
-	{name: "limits.all_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.All })},
-	{name: "limits.session_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.Session })},
-	{name: "limits.principal_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.Principal })},
-	{name: "limits.all_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.All })},
-	{name: "limits.checkpoint_bytes", scope: daemonWide, setting: count(0, func(l *Limits) *int64 { return &l.CheckpointBytes })},
-	{name: "limits.checkpoint_age", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.CheckpointAge })},
-	{name: "limits.idle_exit", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.IdleExit })},
-	{name: keyRate, scope: daemonWide, setting: rates},
+func sandboxKeys(b *Sandbox) []key {
+	return []key{
+		{name: "sandbox.enabled", scope: everywhere, setting: boundary{true, false, nil, &b.Disabled}},
+		{name: "sandbox.required", scope: everywhere, setting: boundary{true, false, nil, &b.Optional}},
+		{name: "sandbox.failIfUnavailable", alias: "sandbox.required"}, // Claude Code's name of it
+		{name: "sandbox.autoAllowBashIfSandboxed", scope: everywhere, setting: boundary{false, true, nil, &b.AutoAllow}},
+		{name: "sandbox.allowUnsandboxedCommands", scope: everywhere, setting: boundary{false, false, nil, &b.NoEscape}},
+		{name: "sandbox.sharedTmp", scope: everywhere, setting: boundary{false, true, []level{session}, &b.SharedTmp}},
+		{name: "sandbox.network.allowAllUnixSockets", scope: everywhere, setting: boundary{false, true, nil, &b.AllUnixSockets}},
+		{name: keyDomainsOnly, scope: managedOnly, setting: boundary{true, true, nil, &b.ManagedDomainsOnly}},
+		{name: "sandbox.network.allowLocalBinding", scope: everywhere, setting: ignored{flag: true}}, // a call has a loopback of its own
+		{name: "sandbox.limits.processes", scope: everywhere, setting: processLimit{1, &b.Limits.Processes, &b.Ceilings.Processes}},
+		{name: "sandbox.limits.memoryMB", scope: everywhere, setting: processLimit{1 << 20, &b.Limits.Memory, &b.Ceilings.Memory}},
+		{name: "sandbox.limits.fileSizeMB", scope: everywhere, setting: processLimit{1 << 20, &b.Limits.FileSize, &b.Ceilings.FileSize}},
+		{name: "sandbox.limits.openFiles", scope: everywhere, setting: processLimit{1, &b.Limits.OpenFiles, &b.Ceilings.OpenFiles}},
+		{name: "sandbox.excludedCommands", scope: loosening, setting: excludedCommands(&b.Excluded)},
+		{name: "sandbox.filesystem.allowWrite", scope: loosening, setting: confined(&b.AllowWrite)},
+		{name: "sandbox.filesystem.denyWrite", scope: everywhere, setting: confined(&b.DenyWrite)},
+		{name: "sandbox.filesystem.denyRead", scope: everywhere, setting: confined(&b.DenyRead)},
+		{name: "sandbox.credentials.files", scope: everywhere, setting: confined(&b.CredentialFiles)},
+		{name: "sandbox.filesystem.allowRead", scope: loosening, setting: opened(b)},
+		{name: "sandbox.network.allowedDomains", scope: loosening, setting: allowedDomains(&b.AllowedDomains)},
+		{name: "sandbox.network.deniedDomains", scope: everywhere, setting: names(parseDomain, &b.DeniedDomains)},
+		{name: "sandbox.network.allowUnixSockets", scope: loosening, setting: confined(&b.UnixSockets)},
+		{name: "sandbox.credentials.envVars", scope: everywhere, setting: names(parseCredential, &b.CredentialVars)},
+		{name: "sandbox.environment.keep", scope: loosening, setting: names(parseKept, &b.KeepVars)},
+	}
+}
 
-	{name: keyNoHooks, scope: allHooks, setting: flag(nil)},
-	{name: keyManagedHooks, scope: managedOnly, setting: flag(nil)},
-	{name: keyManagedRules, scope: managedOnly, setting: flag(nil)},
-	{name: keyImport, scope: tooldFile, setting: flag(nil)},
-	{name: keyHookVariables, scope: allHooks, setting: names(nil, nil)},
-	{name: "journal.sync", scope: daemonWide, setting: choice(func(s *Settings, v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
-	{name: "caches.unusedDays", scope: daemonWide, setting: integer(1, 3650, func(s *Settings) *int { return &s.Limits.CacheDays })},
-	{name: "redact", scope: redacting, setting: redactions},
-	{name: "redactHooks", scope: redacting, setting: flag(func(s *Settings, on bool) { s.HooksToldAll = !on })},
-	{name: keyWebSearch, scope: usersFile, setting: webSearch},
-	{name: keyEnableAll, scope: approving, setting: flag(nil)},
-	{name: keyEnabled, scope: approving, setting: names(nil, nil)},
-	{name: keyDisabled, scope: everywhere, setting: names(nil, nil)},
-	{name: "diagnosticsAfterEdit", scope: trusted, setting: flag(func(s *Settings, on bool) { s.DiagnosticsAfterEdit = on })},
-	{name: "tools.preset", scope: trusted, setting: presetSetting, label: keyTools},
-	{name: "tools.deferAbove", scope: trusted, setting: integer(0, math.MaxInt, func(s *Settings) *int { return &s.DeferAbove }), label: keyTools},
+func serverKeys(s *Settings) []key {
+	return []key{
+		{name: keyServers, scope: trusted, setting: servers(&s.MCPServers)},
+		{name: keyLanguages, scope: trusted, setting: languages(&s.LSP)},
+		{name: keyPrograms, scope: trusted, setting: programs(&s.Programs), label: keyTools},
+		{name: keyTools, alias: keyPrograms},
+		{name: "env", scope: trusted, setting: environment(&s.Env)},
+	}
+}
+
+func limitKeys(l *Limits) []key {
+	return []key{
+		{name: "limits.max_running_calls", scope: daemonWide, setting: count(1, &l.MaxRunningCalls)},
+		{name: "limits.open_calls", scope: daemonWide, setting: count(1, &l.OpenCalls)},
+		{name: "limits.sessions", scope: daemonWide, setting: count(1, &l.Sessions)},
+		{name: "limits.message_bytes", scope: daemonWide, setting: count(1<<20, &l.MessageBytes)},
+		{name: "limits.output_bytes", scope: trusted, setting: lowered(count(1, &l.OutputBytes))},
+		{name: "limits.session_output_bytes", scope: daemonWide, setting: count(1<<20, &l.SessionOutput)},
+		{name: "limits.all_output_bytes", scope: daemonWide, setting: count(1<<20, &l.AllOutput)},
+		{name: "limits.drain", scope: daemonWide, setting: span(&l.Drain)},
+		{name: "limits.session_idle", scope: daemonWide, setting: span(&l.SessionIdle)},
+		{name: "limits.detached_question", scope: daemonWide, setting: span(&l.DetachedQuestion)},
+		{name: "limits.journal_session_bytes", scope: daemonWide, setting: count(64<<10, &l.JournalSession)},
+		{name: "limits.journal_bytes", scope: daemonWide, setting: count(1<<20, &l.JournalBytes)},
+		{name: "limits.journal_age", scope: daemonWide, setting: span(&l.JournalAge)},
+		{name: "limits.session_buffer_bytes", scope: daemonWide, setting: count(1, &l.Buffers.Session)},
+		{name: "limits.principal_buffer_bytes", scope: daemonWide, setting: count(1, &l.Buffers.Principal)},
+		{name: "limits.all_buffer_bytes", scope: daemonWide, setting: count(1, &l.Buffers.All)},
+		{name: "limits.session_option_bytes", scope: daemonWide, setting: count(1, &l.Options.Session)},
+		{name: "limits.principal_option_bytes", scope: daemonWide, setting: count(1, &l.Options.Principal)},
+		{name: "limits.all_option_bytes", scope: daemonWide, setting: count(1, &l.Options.All)},
+		{name: "limits.session_tool_bytes", scope: daemonWide, setting: count(1, &l.ToolDefinitions.Session)},
+		{name: "limits.principal_tool_bytes", scope: daemonWide, setting: count(1, &l.ToolDefinitions.Principal)},
+		{name: "limits.all_tool_bytes", scope: daemonWide, setting: count(1, &l.ToolDefinitions.All)},
+		{name: "limits.checkpoint_bytes", scope: daemonWide, setting: count(0, &l.CheckpointBytes)},
+		{name: "limits.checkpoint_age", scope: daemonWide, setting: span(&l.CheckpointAge)},
+		{name: "limits.idle_exit", scope: daemonWide, setting: span(&l.IdleExit)},
+	}
+}
+
+func otherKeys(s *Settings) []key {
+	return []key{
+		{name: keyRate, scope: daemonWide, setting: rates(&s.Rates)},
+
+		{name: keyNoHooks, scope: allHooks, setting: flag(nil)},
+		{name: keyManagedHooks, scope: managedOnly, setting: flag(nil)},
+		{name: keyManagedRules, scope: managedOnly, setting: flag(nil)},
+		{name: keyImport, scope: tooldFile, setting: flag(nil)},
+		{name: keyHookVariables, scope: allHooks, setting: names(nil, nil)},
+		{name: "journal.sync", scope: daemonWide, setting: choice(func(v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
+		{name: "caches.unusedDays", scope: daemonWide, setting: integer(1, 3650, &s.Limits.CacheDays)},
+		{name: "redact", scope: redacting, setting: redactions(&s.Redactions)},
+		{name: "redactHooks", scope: redacting, setting: flag(func(on bool) { s.HooksToldAll = !on })},
+		{name: keyWebSearch, scope: usersFile, setting: webSearch(&s.WebSearch)},
+		{name: keyEnableAll, scope: approving, setting: flag(nil)},
+		{name: keyEnabled, scope: approving, setting: names(nil, nil)},
+		{name: keyDisabled, scope: everywhere, setting: names(nil, nil)},
+		{name: "diagnosticsAfterEdit", scope: trusted, setting: flag(func(on bool) { s.DiagnosticsAfterEdit = on })},
+		{name: "tools.preset", scope: trusted, setting: presetOf(&s.Preset), label: keyTools},
+		{name: "tools.deferAbove", scope: trusted, setting: integer(0, math.MaxInt, &s.DeferAbove), label: keyTools},
+	}
 }
 
 // sections holds the names that mean something in each object that keys stand in, by the object's name with a dot behind it.

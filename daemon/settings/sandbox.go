@@ -75,14 +75,17 @@ type ProcessLimits struct {
 // lower than what would be in force without it.
 func (s *Sandbox) Within(standard ProcessLimits) ProcessLimits {
 	out := standard
-	for _, of := range []func(*ProcessLimits) *int64{processesOf, memoryOf, fileSizeOf, openFilesOf} {
-		to := of(&out)
-		*to = cmp.Or(*of(&s.Limits), *to)
-		if ceiling := *of(&s.Ceilings); ceiling > 0 && (ceiling < *to || *to == 0) {
+	for i, to := range out.all() {
+		*to = cmp.Or(*s.Limits.all()[i], *to)
+		if ceiling := *s.Ceilings.all()[i]; ceiling > 0 && (ceiling < *to || *to == 0) {
 			*to = ceiling
 		}
 	}
 	return out
+}
+
+func (l *ProcessLimits) all() []*int64 {
+	return []*int64{&l.Processes, &l.Memory, &l.FileSize, &l.OpenFiles}
 }
 
 // Filter is what the environment of every child is filtered by.
@@ -98,11 +101,6 @@ func plain(names []Name) []string {
 	return out
 }
 
-func processesOf(l *ProcessLimits) *int64 { return &l.Processes }
-func memoryOf(l *ProcessLimits) *int64    { return &l.Memory }
-func fileSizeOf(l *ProcessLimits) *int64  { return &l.FileSize }
-func openFilesOf(l *ProcessLimits) *int64 { return &l.OpenFiles }
-
 const onlyStricter = "a workspace can only make the sandbox stricter"
 
 // A boundary is true or false, and one of the two is stricter. The highest file's counts, but the stricter one of any
@@ -111,7 +109,7 @@ type boundary struct {
 	strict    bool    // the stricter value
 	sets      bool    // the value whose place the field is set to
 	notLooser []level // whose files can set only the stricter one, beside those of workspaces
-	field     func(*Sandbox) **permission.Origin
+	field     **permission.Origin
 }
 
 func (b boundary) read(r *reader, k *key, m member) any {
@@ -142,22 +140,20 @@ func (b boundary) merge(m *merger, k *key) {
 	}
 	m.line(k.name, strconv.FormatBool(counts.is), counts.origin)
 	if counts.is == b.sets {
-		*b.field(&m.out.Sandbox) = &counts.origin
+		*b.field = &counts.origin
 	}
 }
 
 // A processLimit is a whole number of units. Beside the highest file's outside workspaces the lowest of workspaces counts,
 // trusted or not.
 type processLimit struct {
-	unit  int64
-	field func(*ProcessLimits) *int64
+	unit           int64
+	limit, ceiling *int64
 }
 
-func (processLimit) number() scalar[int64] {
-	return integer(1, math.MaxInt32, func(*Settings) *int64 { return nil }) // so that it is a number on every machine, in bytes too
+func (processLimit) read(r *reader, k *key, m member) any {
+	return integer[int64](1, math.MaxInt32, nil).read(r, k, m) // so that it is a number on every machine, in bytes too
 }
-
-func (p processLimit) read(r *reader, k *key, m member) any { return p.number().read(r, k, m) }
 
 func (p processLimit) merge(m *merger, k *key) {
 	var base, ceiling *value[int64]
@@ -172,11 +168,11 @@ func (p processLimit) merge(m *merger, k *key) {
 	}
 	counts := base
 	if base != nil {
-		*p.field(&m.out.Sandbox.Limits) = base.is * p.unit
+		*p.limit = base.is * p.unit
 		m.tooHigh(k, base)
 	}
 	if ceiling != nil && (base == nil || ceiling.is < base.is) {
-		*p.field(&m.out.Sandbox.Ceilings) = ceiling.is * p.unit
+		*p.ceiling = ceiling.is * p.unit
 		counts = ceiling
 	}
 	if counts != nil {
@@ -194,39 +190,40 @@ func (m *merger) tooHigh(k *key, base *value[int64]) {
 }
 
 // excludedCommands are rules for Bash, without Bash(...).
-var excludedCommands = entries[permission.Rule]{
-	expected: listOfTexts,
-	parse: ruleIn(permission.AllowList, func(word string) (string, string) {
-		command := strings.TrimSpace(word)
-		if bare, isRule := strings.CutPrefix(command, "Bash("); isRule && strings.HasSuffix(bare, ")") {
-			return "", fmt.Sprintf("a command without Bash(...), such as %q", shortened(strings.TrimSuffix(bare, ")")))
-		}
-		if command == "" {
-			return "", "a command, which may hold *"
-		}
-		return "Bash(" + command + ")", ""
-	}),
-	identity: func(r *permission.Rule) string { return r.Text },
-	line: func(k *key, r *permission.Rule) Line {
-		return Line{k.name, strings.TrimSuffix(strings.TrimPrefix(r.Text, "Bash("), ")"), r.Origin}
-	},
-	field: func(s *Settings) *[]permission.Rule { return &s.Sandbox.Excluded },
+func excludedCommands(field *[]permission.Rule) entries[permission.Rule] {
+	return entries[permission.Rule]{
+		expected: listOfTexts, field: field,
+		parse: ruleIn(permission.AllowList, func(word string) (string, string) {
+			command := strings.TrimSpace(word)
+			if bare, isRule := strings.CutPrefix(command, "Bash("); isRule && strings.HasSuffix(bare, ")") {
+				return "", fmt.Sprintf("a command without Bash(...), such as %q", shortened(strings.TrimSuffix(bare, ")")))
+			}
+			if command == "" {
+				return "", "a command, which may hold *"
+			}
+			return "Bash(" + command + ")", ""
+		}),
+		identity: func(r *permission.Rule) string { return r.Text },
+		line: func(k *key, r *permission.Rule) Line {
+			return Line{k.name, strings.TrimSuffix(strings.TrimPrefix(r.Text, "Bash("), ")"), r.Origin}
+		},
+	}
 }
 
 // confined is a list of paths of the sandbox.
-func confined(field func(*Sandbox) *[]Entry) entries[Entry] {
-	return paths(parsePlace, (*merger).placed, func(s *Settings) *[]Entry { return field(&s.Sandbox) })
+func confined(field *[]Entry) entries[Entry] {
+	return paths(parsePlace, (*merger).placed, field)
 }
 
-// opened is a list of paths of the sandbox that may be read. None but the administrator opens what the administrator denies.
-func opened(field func(*Sandbox) *[]Entry) entries[Entry] {
-	e := confined(field)
+// opened is the list of paths of the sandbox that may be read. None but the administrator opens what the administrator denies.
+func opened(b *Sandbox) entries[Entry] {
+	e := confined(&b.AllowRead)
 	place := e.place
 	e.place = func(m *merger, k *key, s *source, e *Entry) bool {
 		if !place(m, k, s, e) {
 			return false
 		}
-		denied := slices.Concat(m.out.Sandbox.DenyRead, m.out.Sandbox.CredentialFiles)
+		denied := slices.Concat(b.DenyRead, b.CredentialFiles)
 		at := slices.IndexFunc(denied, func(d Entry) bool {
 			return d.Origin.Managed && !e.Origin.Managed && pathname.Within(d.Path, e.Path)
 		})
@@ -266,11 +263,11 @@ func parsePlace(word string) (path, expected string) {
 	return path, ""
 }
 
-var allowedDomains = func() entries[Name] {
-	e := names(parseDomain, func(s *Settings) *[]Name { return &s.Sandbox.AllowedDomains })
+func allowedDomains(field *[]Name) entries[Name] {
+	e := names(parseDomain, field)
 	e.managed = keyDomainsOnly
 	return e
-}()
+}
 
 func parseDomain(word string) (host, expected string) {
 	host = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(word)), ".")
