@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -54,9 +53,7 @@ func merge(scope Scope, v view, home string) *Settings {
 	m.gather(&v)
 	bound := table(m.out)
 	for i := range bound {
-		if k := &bound[i]; k.alias == "" {
-			k.merge(m, k)
-		}
+		bound[i].merge(m, &bound[i])
 	}
 	m.untrusted()
 	m.arrange(&v)
@@ -143,7 +140,7 @@ func (m *merger) counts(s *source, k *key) bool {
 	if s.trusted || k.scope.untrusted {
 		return true
 	}
-	what, of := cmp.Or(k.label, k.name), &m.roots[s.root]
+	what, of := k.label(), &m.roots[s.root]
 	if s.place.servers {
 		what = "the servers of " + serversFile
 	}
