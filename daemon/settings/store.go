@@ -35,13 +35,14 @@ func Open(sources Sources) *Store { return open(sources, time.Now) }
 
 // open makes a store that holds the times of files against a clock.
 func open(sources Sources, clock func() time.Time) *Store {
-	s := &Store{sources: sources, clock: clock}
-	s.managed.file, s.managed.read, s.managed.parse = filepath.Join(sources.ManagedDir, "settings.d"), readDir, parseNames
-	s.trust.file, s.trust.read = sources.TrustFile, readFile
-	s.trust.parse = func(data []byte) (*book, error) { return parseBook(sources.TrustFile, data) }
-	s.managed.clock, s.trust.clock = clock, clock
-	s.files.most, s.scopes.most = maxFiles, maxScopes
-	return s
+	return &Store{
+		sources: sources, clock: clock,
+		managed: watched[[]string]{file: filepath.Join(sources.ManagedDir, "settings.d"), read: readDir, parse: parseNames, clock: clock},
+		trust: watched[book]{file: sources.TrustFile, read: readFile, clock: clock, parse: func(data []byte) (*book, error) {
+			return parseBook(sources.TrustFile, data)
+		}},
+		files: cache[place, *watched[facts]]{most: maxFiles}, scopes: cache[scopeKey, *scoped]{most: maxScopes},
+	}
 }
 
 // A layer is a file as it counts for a scope.
@@ -181,8 +182,7 @@ func (s *Store) view(at *scoped) view {
 	if imports == nil && own.reading.good != nil {
 		imports = own.reading.good.flag(keyImport)
 	}
-	v.asked = imports != nil
-	v.imports = isOn(imports)
+	v.asked, v.imports = imports != nil, isOn(imports)
 	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
 	for i, p := range at.places {
 		l := s.layer(p)
