@@ -48,7 +48,7 @@ func (s *salvaging) records(f found, loss *Loss) error {
 	}
 	return s.into.update(common, func() error {
 		for _, g := range loss.Gaps {
-			if err := s.into.execLocked(s.into.addGap, l.id, int64(g.First), int64(g.Last)); err != nil {
+			if err := s.into.execLocked("insert into gaps (log, first, last) values (?, ?, ?)", l.id, int64(g.First), int64(g.Last)); err != nil {
 				return err
 			}
 		}
@@ -121,7 +121,7 @@ func (s *salvaging) write(l *Log, batch []saved, calls map[string]uint64) error 
 				before = calls[r.Call]
 				calls[r.Call] = r.Seq
 			}
-			err := s.into.execLocked(s.into.insert, l.row(r.Seq), r.at, int64(r.Kind), r.Call, int64(before), int64(r.Turn), blob(r.Body))
+			err := s.into.execLocked(insertRecord, l.row(r.Seq), r.at, int64(r.Kind), r.Call, int64(before), int64(r.Turn), blob(r.Body))
 			if err != nil {
 				return err
 			}
