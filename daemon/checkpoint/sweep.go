@@ -51,13 +51,13 @@ type content struct {
 // after the sweep has begun. Contents that are stored after that stay, and so do those of a Hold.
 // Sweep returns how many bytes it has removed.
 func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, oldest time.Time) (removed int64, err error) {
-	s.begin()
+	unnamed := s.begin()
 	defer s.end()
 	used, err := rows()
 	if err != nil {
 		return 0, err
 	}
-	found, err := s.list(used)
+	found, err := s.list(used, unnamed)
 	if err != nil {
 		return 0, err
 	}
@@ -83,13 +83,15 @@ func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, ol
 	return removed, failed
 }
 
-func (s *Store) begin() {
+// begin returns when contents that no row names count as used.
+func (s *Store) begin() (unnamed time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.swept, s.grown, s.rows, s.touched = time.Now(), false, 0, map[string]bool{}
 	for hash := range s.held { // its row may be recorded behind the sweep's look at rows, and then let go
 		s.touched[hash] = true
 	}
+	return s.unnamed
 }
 
 func (s *Store) end() {
@@ -99,10 +101,7 @@ func (s *Store) end() {
 }
 
 // list returns all contents.
-func (s *Store) list(used map[string]time.Time) (found []content, err error) {
-	s.mu.Lock()
-	unnamed := s.unnamed
-	s.mu.Unlock()
+func (s *Store) list(used map[string]time.Time, unnamed time.Time) (found []content, err error) {
 	err = filepath.WalkDir(s.dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !hashForm.MatchString(entry.Name()) {
 			return err
@@ -131,7 +130,7 @@ func (s *Store) remove(hash string) (gone bool, err error) {
 	if s.held[hash] > 0 || s.touched[hash] {
 		return false, nil
 	}
-	delete(s.synced, hash)
+	delete(s.synced, s.path(hash))
 	delete(s.whole, hash)
 	if err := os.Remove(s.path(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
