@@ -34,7 +34,6 @@ type Store struct {
 	swept   time.Time       // when the latest sweep began
 	grown   bool            // something was added since
 	rows    int64           // bytes of rows that were recorded since
-	unnamed time.Time       // see Unnamed
 
 	reading sync.Mutex
 	read    map[[sha256.Size]byte]*Row // see Row
