@@ -285,16 +285,16 @@ func (v tcpInfo) bearer(header metadata.MD) (found token, err error) {
 // checkOtherEnd refuses a process that a call of this daemon started. If the process cannot be found, for instance because it
 // runs on another machine, it refuses nothing.
 func (v tcpInfo) checkOtherEnd() error {
-	found, err := otherEnd(addrPortOf(v.RemoteAddr()), addrPortOf(v.LocalAddr()))
+	child, gone, err := otherEnd(addrPortOf(v.RemoteAddr()), addrPortOf(v.LocalAddr()))
 	switch {
 	case err != nil:
 		refused := apierror.New(codes.Unauthenticated, "unknown_peer", "The process that the connection comes from is unknown.")
 		refused.Cause = err
 		return refused
-	case found.gone:
+	case gone:
 		return apierror.New(codes.Unauthenticated, "unknown_peer", "The process that the connection came from is gone.")
-	case found.child != 0:
-		return ownChild(found.child)
+	case child != 0:
+		return ownChild(child)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -179,13 +180,7 @@ func readSecret(path string) (text []byte, stat unix.Stat_t, err error) {
 // parseTokens reads the lines of a token file. A name may have several tokens, so that one can take another's place.
 func parseTokens(path string, text []byte) (tokens []token, err error) {
 	taken := map[[sha256.Size]byte]bool{}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		words := bytes.Fields(line)
-		if len(words) == 0 || words[0][0] == '#' {
-			continue
-		}
+	for number, words := range tokenLines(text) {
 		if why := wrongLine(words); why != "" {
 			return nil, &TokenFileError{Path: path, Line: number, Why: why}
 		}
@@ -200,6 +195,19 @@ func parseTokens(path string, text []byte) (tokens []token, err error) {
 		return nil, &TokenFileError{Path: path, Why: fmt.Sprintf("has %d tokens, and at most %d are taken", len(tokens), mostTokens)}
 	}
 	return tokens, nil
+}
+
+// tokenLines yields the words of each line that is neither empty nor a comment, with its number.
+func tokenLines(text []byte) iter.Seq2[int, [][]byte] {
+	return func(yield func(int, [][]byte) bool) {
+		number := 0
+		for line := range bytes.Lines(text) {
+			number++
+			if words := bytes.Fields(line); len(words) > 0 && words[0][0] != '#' && !yield(number, words) {
+				return
+			}
+		}
+	}
 }
 
 // wrongLine returns what is wrong with the words of a line; empty: nothing. The text repeats no word, since any may be a token.
@@ -217,10 +225,8 @@ func wrongToken(secret []byte) string {
 	if len(secret) < tokenLeast || len(secret) > tokenMost {
 		return fmt.Sprintf("the token has %d characters; %d to %d are taken: `openssl rand -base64 32` makes one", len(secret), tokenLeast, tokenMost)
 	}
-	for _, c := range secret {
-		if c <= ' ' || c > '~' {
-			return "the token has a character that cannot be sent; take letters, digits and signs of ASCII"
-		}
+	if bytes.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "the token has a character that cannot be sent; take letters, digits and signs of ASCII"
 	}
 	return ""
 }
@@ -232,13 +238,7 @@ func ReadToken(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		words := bytes.Fields(line)
-		if len(words) == 0 || words[0][0] == '#' {
-			continue
-		}
+	for number, words := range tokenLines(text) {
 		secret := words[len(words)-1]
 		if why := wrongToken(secret); why != "" || len(words) > 2 {
 			return "", &TokenFileError{Path: path, Line: number, Why: "it is neither TOKEN nor NAME TOKEN"}
