@@ -57,12 +57,12 @@ func (m *Message) event(value []byte) (uses []Use, is bool, err error) {
 	if m.events == nil {
 		m.events = &events{blocks: map[int]*block{}}
 	}
-	if err := m.join(part{format: format}); err != nil {
+	if err := m.join(heading{format: format}); err != nil {
 		return nil, true, err
 	}
 	uses, id, err := read(m.events, value)
 	if err == nil {
-		err = m.join(part{format: format, id: id})
+		err = m.join(heading{format, id})
 	}
 	return uses, true, err
 }
