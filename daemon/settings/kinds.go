@@ -323,40 +323,32 @@ func each[T any](parse func(word string, origin permission.Origin) (v T, expecte
 
 const listOfTexts = "a list of texts"
 
-// names is a list of names. parse returns what an entry stands for, or what is expected in its place; nil: itself.
-func names(parse func(word string) (name, expected string), field *[]Name) entries[Name] {
-	return entries[Name]{
+// texts is a list of texts: paths, or names. parse returns what an entry stands for, or what is expected in its place; nil: itself.
+func texts(parse func(word string) (text, expected string), field *[]Entry) entries[Entry] {
+	return entries[Entry]{
 		expected: listOfTexts, field: field,
-		parse: each(func(word string, origin permission.Origin) (Name, string) {
+		parse: each(func(word string, origin permission.Origin) (Entry, string) {
 			expected := ""
 			if parse != nil {
 				word, expected = parse(word)
 			}
-			return Name{word, origin}, expected
+			return Entry{word, origin}, expected
 		}),
-		identity: func(n *Name) string { return n.Name },
-		line:     func(k *key, n *Name) Line { return Line{k.name, n.Name, n.Origin} },
+		identity: func(e *Entry) string { return e.Text },
+		line:     func(k *key, e *Entry) Line { return Line{k.name, e.Text, e.Origin} },
 	}
 }
 
-// paths is a list of paths. parse returns what an entry stands for, or what is expected in its place; place finds where it is
-// in the scope.
+// paths is a list of paths. place finds where one is in the scope.
 func paths(parse func(word string) (path, expected string), place func(m *merger, s *source, path string) (absolute, why string), field *[]Entry) entries[Entry] {
-	return entries[Entry]{
-		expected: listOfTexts, field: field,
-		parse: each(func(word string, origin permission.Origin) (Entry, string) {
-			path, expected := parse(word)
-			return Entry{path, origin}, expected
-		}),
-		place: func(m *merger, k *key, s *source, e *Entry) bool {
-			path, why := place(m, s, e.Path)
-			if why != "" {
-				m.warn(e.Origin, "%s: the path %q has no effect: %s.", k.name, shortened(e.Path), why)
-			}
-			e.Path = path
-			return why == ""
-		},
-		identity: func(e *Entry) string { return e.Path },
-		line:     func(k *key, e *Entry) Line { return Line{k.name, e.Path, e.Origin} },
+	e := texts(parse, field)
+	e.place = func(m *merger, k *key, s *source, e *Entry) bool {
+		path, why := place(m, s, e.Text)
+		if why != "" {
+			m.warn(e.Origin, "%s: the path %q has no effect: %s.", k.name, shortened(e.Text), why)
+		}
+		e.Text = path
+		return why == ""
 	}
+	return e
 }

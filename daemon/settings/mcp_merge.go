@@ -57,8 +57,8 @@ func (m *merger) switchedOff(s *source, name string) bool {
 
 // lists reports whether the file has the name in the list of a key.
 func (f *facts) lists(key, name string) bool {
-	all, _ := f.values[key].([]Name)
-	return slices.ContainsFunc(all, func(n Name) bool { return n.Name == name })
+	all, _ := f.values[key].([]Entry)
+	return slices.ContainsFunc(all, func(e Entry) bool { return e.Text == name })
 }
 
 // approved reports whether the server is approved as it is now: by an answer, for this very entry; or by its name, as

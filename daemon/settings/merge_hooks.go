@@ -49,9 +49,9 @@ func (hooks) merge(m *merger, k *key) {
 }
 
 // hookURLs are the only addresses that HTTP hooks may be sent to.
-func hookURLs(field *[]string) entries[Name] {
-	e := names(nil, nil)
-	e.done = func(_ *merger, all []Name) {
+func hookURLs(field *[]string) entries[Entry] {
+	e := texts(nil, nil)
+	e.done = func(_ *merger, all []Entry) {
 		if all != nil {
 			*field = append([]string{}, plain(all)...)
 		}
@@ -62,7 +62,7 @@ func hookURLs(field *[]string) entries[Name] {
 // hookVariables returns the only variables that hooks may send, if a file limits them.
 func (m *merger) hookVariables() (variables []string, limited bool) {
 	for _, s := range m.sources {
-		all, ok := s.values[keyHookVariables].([]Name)
+		all, ok := s.values[keyHookVariables].([]Entry)
 		variables, limited = append(variables, plain(all)...), limited || ok
 	}
 	return variables, limited

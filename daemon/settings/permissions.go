@@ -103,7 +103,7 @@ func (r *reader) runsOnly(rules []permission.Rule) {
 
 // directories is a list of directories. A relative one is below the file's workspace, else below the scope's first root.
 func directories(field *[]Entry) entries[Entry] {
-	return paths(func(word string) (string, string) { return word, "" }, (*merger).absolute, field)
+	return paths(nil, (*merger).absolute, field)
 }
 
 // absolute resolves a path of a file.

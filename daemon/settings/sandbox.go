@@ -39,7 +39,7 @@ type Sandbox struct {
 
 	// AllowedDomains and DeniedDomains are hosts in lower case and without a final dot: "*" is all, "*.x" any depth below
 	// x, and another * stays within a label, as in a WebFetch rule. A denial beats whatever allows.
-	AllowedDomains, DeniedDomains []Name
+	AllowedDomains, DeniedDomains []Entry
 	// ManagedDomainsOnly: no allow rule but the administrator's opens a domain. Of AllowedDomains the others are taken out.
 	ManagedDomainsOnly *permission.Origin
 	// SharedTmp: calls have the machine's directories for temporary files, and none of their session's own.
@@ -51,16 +51,10 @@ type Sandbox struct {
 	// CredentialFiles may not be read, like DenyRead. CredentialVars are names of variables that are withheld, and KeepVars
 	// those that are not, though they look like a credential's; both may begin and end with *.
 	CredentialFiles          []Entry
-	CredentialVars, KeepVars []Name
+	CredentialVars, KeepVars []Entry
 
 	// Limits are those that files outside of workspaces set, Ceilings those of workspaces. See Within.
 	Limits, Ceilings ProcessLimits
-}
-
-// A Name is one entry of a list of names: a domain, or a variable.
-type Name struct {
-	Name   string
-	Origin permission.Origin
 }
 
 // ProcessLimits bound what the processes of one call may take. 0: no file sets it.
@@ -93,12 +87,11 @@ func (s *Sandbox) Filter() sandbox.Filter {
 	return sandbox.Filter{Withhold: plain(s.CredentialVars), Keep: plain(s.KeepVars)}
 }
 
-func plain(names []Name) []string {
-	var out []string
-	for _, n := range names {
-		out = append(out, n.Name)
+func plain(entries []Entry) (texts []string) {
+	for _, e := range entries {
+		texts = append(texts, e.Text)
 	}
-	return out
+	return texts
 }
 
 const onlyStricter = "a workspace can only make the sandbox stricter"
@@ -225,10 +218,10 @@ func opened(b *Sandbox) entries[Entry] {
 		}
 		denied := slices.Concat(b.DenyRead, b.CredentialFiles)
 		at := slices.IndexFunc(denied, func(d Entry) bool {
-			return d.Origin.Managed && !e.Origin.Managed && pathname.Within(d.Path, e.Path)
+			return d.Origin.Managed && !e.Origin.Managed && pathname.Within(d.Text, e.Text)
 		})
 		if at >= 0 {
-			m.warn(e.Origin, "%s: the path %q has no effect: %s denies it.", k.name, shortened(e.Path), denied[at].Origin)
+			m.warn(e.Origin, "%s: the path %q has no effect: %s denies it.", k.name, shortened(e.Text), denied[at].Origin)
 		}
 		return at < 0
 	}
@@ -263,8 +256,8 @@ func parsePlace(word string) (path, expected string) {
 	return path, ""
 }
 
-func allowedDomains(field *[]Name) entries[Name] {
-	e := names(parseDomain, field)
+func allowedDomains(field *[]Entry) entries[Entry] {
+	e := texts(parseDomain, field)
 	e.managed = keyDomainsOnly
 	return e
 }
