@@ -100,21 +100,21 @@ func makeTokens(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// find returns the token with that secret. It takes as long for an unknown secret as for a known
-// one. The error is why the file cannot be used.
-func (f *tokenFile) find(secret string) (found token, known bool, err error) {
+// find returns the token with that secret, one without a name if there is none. It takes as long for an
+// unknown secret as for a known one. The error is why the file cannot be used.
+func (f *tokenFile) find(secret string) (found token, err error) {
 	tokens, err := f.tokens()
 	if err != nil {
-		return token{}, false, err
+		return token{}, err
 	}
 	hash, at := sha256.Sum256([]byte(secret)), -1
 	for i := range tokens {
 		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], tokens[i].hash[:]), i, at)
 	}
-	if at < 0 {
-		return token{}, false, nil
+	if at >= 0 {
+		found = tokens[at]
 	}
-	return tokens[at], true, nil
+	return found, nil
 }
 
 // tokens returns the tokens that the file holds now.
