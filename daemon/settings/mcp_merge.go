@@ -83,17 +83,11 @@ func (m *merger) approved(s *source, server *MCPServer) bool {
 // named reports whether settings approve the server by its name.
 func (m *merger) named(s *source, name string) bool {
 	heard := m.rooted(s)
-	for _, o := range heard {
-		if o.lists(keyEnabled, name) {
-			return true
-		}
+	if slices.ContainsFunc(heard, func(o *source) bool { return o.lists(keyEnabled, name) }) {
+		return true
 	}
-	for _, o := range heard {
-		if all := o.flag(keyEnableAll); all != nil {
-			return all.is
-		}
-	}
-	return false
+	all := slices.IndexFunc(heard, func(o *source) bool { return o.flag(keyEnableAll) != nil })
+	return all >= 0 && heard[all].flag(keyEnableAll).is
 }
 
 // String shows the server to a person, without the values of variables.

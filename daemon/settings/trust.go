@@ -255,7 +255,7 @@ func (s *Store) rewrite(change func(*book)) error {
 	if err != nil || bytes.Equal(before, data) {
 		return err
 	}
-	to, err := openLocation(s.sources.TrustFile)
+	to, err := openLocation("", s.sources.TrustFile)
 	if err != nil {
 		return err
 	}
