@@ -136,15 +136,10 @@ func salvageInto(path, part string) (*Salvaged, error) {
 		return nil, err
 	}
 	defer func() { _ = old.close() }() // nothing of it is needed any more
-	for _, pragma := range []string{
-		"pragma locking_mode = exclusive",
-		"pragma writable_schema = on", // a file that was cut off can be read as far as it goes
-		"pragma cell_size_check = on",
-		"pragma trusted_schema = off",
-	} {
-		if err := old.run(pragma); err != nil {
-			return nil, err
-		}
+	// With a writable schema a file that was cut off can be read as far as it goes.
+	err = old.run("pragma locking_mode = exclusive; pragma writable_schema = on; pragma cell_size_check = on; pragma trusted_schema = off")
+	if err != nil {
+		return nil, err
 	}
 	_ = old.run("pragma wal_checkpoint(truncate)") // so that the pages are in one file; if not, there are fewer to scan
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -227,26 +222,31 @@ func (s *salvaging) logs() error {
 // loss.
 func (s *salvaging) log(f found) error {
 	loss := Loss{Log: f.name}
-	err := s.into.update(common, func() error {
-		return s.into.execLocked("insert into logs (id, name, created, sealed, first) values (?, ?, ?, ?, ?)", f.id, f.name, f.created, f.sealed, int64(f.first))
-	})
-	if err != nil {
-		return err
-	}
 	if err := s.records(f, &loss); err != nil {
 		return err
 	}
-	if err := s.state(f, &loss); err != nil {
-		return err
-	}
+	state := s.state(f.id, &loss)
 	if len(loss.Gaps) > 0 || loss.Tail || loss.State {
 		s.report.Lost = append(s.report.Lost, loss)
 	}
-	return nil
+	return s.into.update(common, func() error {
+		err := s.into.execLocked("insert into logs (id, name, created, sealed, first) values (?, ?, ?, ?, ?)", f.id, f.name, f.created, f.sealed, int64(f.first))
+		for _, g := range loss.Gaps {
+			if err == nil {
+				err = s.into.execLocked("insert into gaps (log, first, last) values (?, ?, ?)", f.id, int64(g.First), int64(g.Last))
+			}
+		}
+		for key, value := range state {
+			if err == nil {
+				err = s.into.execLocked(setState, f.id, key, blob(value))
+			}
+		}
+		return err
+	})
 }
 
-// state saves that of a log, from both ends as far as it can be read.
-func (s *salvaging) state(f found, loss *Loss) error {
+// state reads that of a log, from both ends as far as it can be read.
+func (s *salvaging) state(log int64, loss *Loss) map[string][]byte {
 	values := map[string][]byte{}
 	for _, order := range []string{"asc", "desc"} {
 		err := s.old.rowsLocked("select key, value from state where log = ? order by key "+order, func(scan scanner) (bool, error) {
@@ -257,18 +257,11 @@ func (s *salvaging) state(f found, loss *Loss) error {
 				values[key] = value
 			}
 			return true, err
-		}, f.id)
+		}, log)
 		if err == nil {
 			break
 		}
 		loss.State = true
 	}
-	return s.into.update(common, func() error {
-		for key, value := range values {
-			if err := s.into.execLocked(setState, f.id, key, blob(value)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return values
 }

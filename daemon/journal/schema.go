@@ -94,35 +94,23 @@ func openDatabase(path string) (*database, error) {
 }
 
 func (d *database) initialize() error {
-	// Before the first access: the log's index is then kept on the heap.
-	if err := d.run("pragma locking_mode = exclusive"); err != nil {
-		return err
+	// The locking mode comes before the first access: the log's index is then kept on the heap. That free pages are to be given back
+	// counts in a new file only.
+	err := d.run(fmt.Sprintf(`pragma locking_mode = exclusive;
+		pragma auto_vacuum = incremental;
+		pragma journal_mode = wal;
+		pragma synchronous = full;
+		pragma cell_size_check = on; -- a damaged page is noticed when it is read
+		pragma trusted_schema = off;
+		pragma wal_autocheckpoint = %d;
+		pragma journal_size_limit = %d`, checkpointPages, logLimit))
+	if err == nil {
+		err = d.ensureSchema()
 	}
-	var pages int64
-	if err := d.value("pragma page_count", &pages); err != nil {
-		return err
+	if err == nil {
+		err = d.run(everyColumn)
 	}
-	if pages == 0 { // only then it can be said: free pages are to be given back
-		if err := d.run("pragma auto_vacuum = incremental"); err != nil {
-			return err
-		}
-	}
-	for _, pragma := range []string{
-		"pragma journal_mode = wal",
-		"pragma synchronous = full",
-		"pragma cell_size_check = on", // a damaged page is noticed when it is read
-		"pragma trusted_schema = off",
-		fmt.Sprintf("pragma wal_autocheckpoint = %d", checkpointPages),
-		fmt.Sprintf("pragma journal_size_limit = %d", logLimit),
-	} {
-		if err := d.run(pragma); err != nil {
-			return err
-		}
-	}
-	if err := d.ensureSchema(); err != nil {
-		return err
-	}
-	return d.run(everyColumn)
+	return err
 }
 
 // ensureSchema creates the tables in an empty file, and refuses a file that
@@ -136,7 +124,7 @@ func (d *database) ensureSchema() error {
 	case err != nil:
 		return classify(d.path, err)
 	case application == 0 && version == 0 && objects == 0:
-		return d.createSchema()
+		return d.run("begin immediate;" + fmt.Sprintf(schema, applicationID, schemaVersion) + "commit;")
 	case application != applicationID || version < 1:
 		return &CorruptError{Path: d.path, Err: fmt.Errorf("application id %#x, version %d", application, version)}
 	case version > schemaVersion:
@@ -176,10 +164,6 @@ func (d *database) run(script string) error {
 // the database.
 func (d *database) value(pragma string, into *int64) error {
 	return classify(d.path, d.conn.QueryRowContext(background, pragma).Scan(into))
-}
-
-func (d *database) createSchema() error {
-	return d.run("begin immediate;" + fmt.Sprintf(schema, applicationID, schemaVersion) + "commit;")
 }
 
 const (
