@@ -88,23 +88,50 @@ type handler struct {
 	hook   hook.Hook
 }
 
-// handlerKeys are read by a function each, which reports what is wrong. Type and onFailure are read before: what others
-// mean depends on them.
-var handlerKeys = map[string]func(*handler, *node){
-	"type":        func(*handler, *node) {},
-	"command":     func(h *handler, n *node) { h.hook.Command = h.text(n, "command") },
-	"args":        (*handler).args,
-	"shell":       (*handler).inShell,
-	"url":         (*handler).address,
-	"headers":     (*handler).headers,
-	"timeout":     (*handler).timeout,
-	"if":          (*handler).condition,
-	"onFailure":   func(*handler, *node) {},
-	"async":       (*handler).async,
-	"asyncRewake": (*handler).async,
-	"allowedEnvVars": func(h *handler, n *node) {
-		h.hook.AllowedEnvVars = h.reader.texts(n, "allowedEnvVars of a hook")
-	},
+// fields returns the functions that read the parts of a hook, and report what is wrong. Type and onFailure are read before: what
+// others mean depends on them.
+func (h *handler) fields() map[string]func(*node) {
+	async := func(n *node) {
+		if n.word == "true" {
+			h.reader.warn(n.line, "hooks in the background are not supported; calls wait for this one")
+		}
+	}
+	return map[string]func(*node){
+		"type":      func(*node) {},
+		"onFailure": func(*node) {},
+		"command":   func(n *node) { h.hook.Command = h.text(n, "command") },
+		"args":      h.args,
+		"shell": func(n *node) {
+			if h.shell = n.word; n.kind != text || n.word != "bash" && n.word != "sh" {
+				h.wrong(n, "shell", `"bash" or "sh"`)
+			}
+		},
+		"url": func(n *node) {
+			h.hook.URL = h.text(n, "url")
+			if h.hook.Broken == "" && webURL(h.hook.URL) == nil {
+				h.void(n.line, "url of a hook is %s, but must begin with http:// or https:// and name a host", n)
+			}
+		},
+		"headers": func(n *node) {
+			h.hook.Headers = map[string]string{}
+			for _, m := range h.reader.members(n, "headers of a hook.") {
+				if m.value.kind != text {
+					h.reader.wrong(&m.value, "the header "+shortened(m.key)+" of a hook", "a text")
+					continue
+				}
+				h.hook.Headers[m.key] = m.value.word
+			}
+		},
+		"timeout": func(n *node) {
+			h.hook.Timeout = h.reader.duration(n, "timeout of a hook", "a number of seconds above 0", longestHook, number)
+		},
+		"if":    h.condition,
+		"async": async, "asyncRewake": async,
+		"allowedEnvVars": func(n *node) {
+			names, _ := texts(nil, nil).read(h.reader, &key{name: "allowedEnvVars of a hook"}, member{value: *n}).([]Entry)
+			h.hook.AllowedEnvVars = plain(names)
+		},
+	}
 }
 
 // read reads the hook, and leaves in Broken why it cannot be run.
@@ -125,11 +152,12 @@ func (h *handler) read(n *node) {
 		h.void(n.line, "a hook of type %q is not served (\"command\" and \"http\" are)", shortened(kind))
 		return
 	}
+	fields := h.fields()
 	for _, m := range members {
-		if read, known := handlerKeys[m.key]; known {
-			read(h, &m.value)
+		if read, known := fields[m.key]; known {
+			read(&m.value)
 		} else {
-			h.reader.unknown(m, "", slices.Collect(maps.Keys(handlerKeys)))
+			h.reader.unknown(m, "", slices.Collect(maps.Keys(fields)))
 		}
 	}
 	switch {
@@ -157,9 +185,13 @@ func (h *handler) void(line int, format string, values ...any) {
 	h.reader.warn(line, format+consequence, values...)
 }
 
+func (h *handler) wrong(n *node, name, expected string) {
+	h.void(n.line, "%s of a hook is %s, but must be %s", name, n, expected)
+}
+
 func (h *handler) text(n *node, name string) string {
 	if n.kind != text || n.word == "" {
-		h.void(n.line, "%s of a hook is %s, but must be a text that is not empty", name, n)
+		h.wrong(n, name, "a text that is not empty")
 		return ""
 	}
 	return n.word
@@ -168,44 +200,15 @@ func (h *handler) text(n *node, name string) string {
 func (h *handler) args(n *node) {
 	h.hook.Args = []string{}
 	if n.kind != list {
-		h.void(n.line, "args of a hook is %s, but must be a list of texts", n)
-		return
+		h.wrong(n, "args", "a list of texts")
 	}
 	for i := range n.items {
 		if n.items[i].kind != text {
-			h.void(n.items[i].line, "an entry of args of a hook is %s, but must be a text", &n.items[i])
+			h.wrong(&n.items[i], "an entry of args", "a text")
 			return
 		}
 		h.hook.Args = append(h.hook.Args, n.items[i].word)
 	}
-}
-
-func (h *handler) inShell(n *node) {
-	if h.shell = n.word; n.kind != text || n.word != "bash" && n.word != "sh" {
-		h.void(n.line, "shell of a hook is %s, but must be \"bash\" or \"sh\"", n)
-	}
-}
-
-func (h *handler) address(n *node) {
-	h.hook.URL = h.text(n, "url")
-	if h.hook.Broken == "" && webURL(h.hook.URL) == nil {
-		h.void(n.line, "url of a hook is %s, but must begin with http:// or https:// and name a host", n)
-	}
-}
-
-func (h *handler) headers(n *node) {
-	h.hook.Headers = map[string]string{}
-	for _, m := range h.reader.members(n, "headers of a hook.") {
-		if m.value.kind != text {
-			h.reader.wrong(&m.value, "the header "+shortened(m.key)+" of a hook", "a text")
-			continue
-		}
-		h.hook.Headers[m.key] = m.value.word
-	}
-}
-
-func (h *handler) timeout(n *node) {
-	h.hook.Timeout = h.reader.duration(n, "timeout of a hook", "a number of seconds above 0", longestHook, number)
 }
 
 // condition reads when the hook runs. If that is not clear, a guard runs for everything.
@@ -230,11 +233,5 @@ func (h *handler) onFailure(n *node) {
 		h.reader.wrong(n, "onFailure of a hook", `"block" or "continue"`)
 	} else if n.word == "block" { // "continue" is what it does anyway
 		h.hook.Block = true
-	}
-}
-
-func (h *handler) async(n *node) {
-	if n.word == "true" {
-		h.reader.warn(n.line, "hooks in the background are not supported; calls wait for this one")
 	}
 }

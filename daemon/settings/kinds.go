@@ -116,12 +116,8 @@ func flag(set func(bool)) scalar[bool] {
 
 // choice is one of several words.
 func choice(set func(value[string]), words ...string) scalar[string] {
-	quoted := make([]string, 0, len(words))
-	for _, word := range words {
-		quoted = append(quoted, strconv.Quote(word))
-	}
 	return scalar[string]{
-		parse: simple(strings.Join(quoted, " or "), func(n *node) (string, bool) { return n.word, n.kind == text && slices.Contains(words, n.word) }),
+		parse: simple(`"`+strings.Join(words, `" or "`)+`"`, func(n *node) (string, bool) { return n.word, n.kind == text && slices.Contains(words, n.word) }),
 		text:  func(word string) string { return word },
 		set:   set,
 	}
