@@ -164,8 +164,7 @@ func (d *database) execLocked(text string, args ...any) error {
 // process: the next Open does not take the file for sound. The caller
 // has locked mu.
 func (d *database) notedLocked(err error) error {
-	var corrupt *CorruptError
-	if d.damage == nil && errors.As(err, &corrupt) {
+	if corrupt, is := errors.AsType[*CorruptError](err); is && d.damage == nil {
 		d.damage = corrupt
 		suspect(d.path, err)
 	}

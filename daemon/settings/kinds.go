@@ -231,7 +231,7 @@ func (e entries[T]) read(r *reader, k *key, m member) any {
 func (e entries[T]) merge(m *merger, k *key) {
 	var all []T
 	taken, dropped := map[string]origin{}, 0
-	only := m.highest(e.managed)
+	only := highest[bool](m, e.managed)
 	for i := range m.sources {
 		s := &m.sources[i]
 		said, ok := s.values[k.name].([]T)

@@ -150,10 +150,10 @@ func (m *merger) counts(s *source, k *key) bool {
 	return false
 }
 
-// highest returns the highest file's value of a boolean, outside workspaces; nil: none has it.
-func (m *merger) highest(name string) *value[bool] {
+// highest returns the highest file's value of a scalar, outside workspaces; nil: none has it.
+func highest[T any](m *merger, name string) *value[T] {
 	for _, s := range m.sources {
-		if v := s.flag(name); v != nil && s.place.level != workspace {
+		if v, _ := s.values[name].(*value[T]); v != nil && s.place.level != workspace {
 			return v
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // merge compiles the hooks that no file keeps from running.
 func (hooks) merge(m *merger, k *key) {
 	variables, limited := m.hookVariables()
-	only, none := m.highest(keyManagedHooks), m.highest(keyNoHooks)
+	only, none := highest[bool](m, keyManagedHooks), highest[bool](m, keyNoHooks)
 	var running []hook.Hook
 	kept := 0
 	for i := range m.sources {

@@ -122,19 +122,30 @@ func (b boundary) read(r *reader, k *key, m member) any {
 }
 
 func (b boundary) merge(m *merger, k *key) {
-	counts := m.highest(k.name)
-	for _, s := range m.sources {
-		if v := s.flag(k.name); v != nil && s.place.level == workspace && (counts == nil || counts.is != b.strict) {
-			counts = v
-		}
-	}
-	if counts == nil {
-		return
-	}
-	m.line(k.name, strconv.FormatBool(counts.is), counts.origin)
-	if counts.is == b.sets {
+	_, counts := tightened(m, k, strconv.FormatBool, func(on, than bool) bool { return on != than && on == b.strict })
+	if counts != nil && counts.is == b.sets {
 		*b.field = &counts.origin
 	}
+}
+
+// tightened returns the value of the highest file outside workspaces, and the one that counts: the strictest of workspaces beats
+// it, trusted or not. nil: there is none.
+func tightened[T any](m *merger, k *key, text func(T) string, stricter func(v, than T) bool) (base, counts *value[T]) {
+	base = highest[T](m, k.name)
+	counts = base
+	for _, s := range m.sources {
+		switch v, _ := s.values[k.name].(*value[T]); {
+		case v == nil || s.place.level != workspace:
+		case counts == nil || stricter(v.is, counts.is):
+			counts = v
+		case base != nil && stricter(base.is, v.is):
+			m.warn(v.origin, "%s %s has no effect: a workspace can only make it stricter, and %s is in force.", k.name, text(v.is), text(base.is))
+		}
+	}
+	if counts != nil {
+		m.line(k.name, text(counts.is), counts.origin)
+	}
+	return base, counts
 }
 
 // A processLimit is a whole number of units. Beside the highest file's outside workspaces the lowest of workspaces counts,
@@ -149,36 +160,13 @@ func (processLimit) read(r *reader, k *key, m member) any {
 }
 
 func (p processLimit) merge(m *merger, k *key) {
-	var base, ceiling *value[int64]
-	for _, s := range m.sources {
-		switch v, _ := s.values[k.name].(*value[int64]); {
-		case v == nil:
-		case s.place.level == workspace && (ceiling == nil || v.is < ceiling.is):
-			ceiling = v
-		case s.place.level != workspace && base == nil:
-			base = v
-		}
-	}
-	counts := base
+	text := func(n int64) string { return strconv.FormatInt(n, 10) }
+	base, counts := tightened(m, k, text, func(n, than int64) bool { return n < than })
 	if base != nil {
 		*p.limit = base.is * p.unit
-		m.tooHigh(k, base)
 	}
-	if ceiling != nil && (base == nil || ceiling.is < base.is) {
-		*p.ceiling = ceiling.is * p.unit
-		counts = ceiling
-	}
-	if counts != nil {
-		m.line(k.name, strconv.FormatInt(counts.is, 10), counts.origin)
-	}
-}
-
-// tooHigh reports the limits of workspaces that are above the one in force.
-func (m *merger) tooHigh(k *key, base *value[int64]) {
-	for _, s := range m.sources {
-		if v, _ := s.values[k.name].(*value[int64]); v != nil && s.place.level == workspace && v.is > base.is {
-			m.warn(v.origin, "%s %d has no effect: a workspace can only make it stricter, and %d is in force.", k.name, v.is, base.is)
-		}
+	if counts != base {
+		*p.ceiling = counts.is * p.unit
 	}
 }
 
