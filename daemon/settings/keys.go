@@ -3,8 +3,10 @@ package settings
 import (
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/text/nearest"
@@ -98,7 +100,8 @@ const (
 // keys is the table for reading files.
 var keys = table(new(Settings))
 
-// table returns the keys, in the order in which settings are merged and printed, with the fields of s that they set.
+// table returns the keys, in the order in which settings are merged and printed, with the fields of s that they set, and sets
+// those of numbers and durations to what they are without settings.
 func table(s *Settings) []key {
 	return slices.Concat(permissionKeys(s), sandboxKeys(&s.Sandbox), serverKeys(s), limitKeys(&s.Limits), otherKeys(s))
 }
@@ -162,31 +165,32 @@ func serverKeys(s *Settings) []key {
 
 func limitKeys(l *Limits) []key {
 	return []key{
-		{"limits.max_running_calls", daemonWide, count(1, &l.MaxRunningCalls)},
-		{"limits.open_calls", daemonWide, count(1, &l.OpenCalls)},
-		{"limits.sessions", daemonWide, count(1, &l.Sessions)},
-		{"limits.message_bytes", daemonWide, count(1<<20, &l.MessageBytes)},
-		{"limits.output_bytes", trusted, lowered(count(1, &l.OutputBytes))},
-		{"limits.session_output_bytes", daemonWide, count(1<<20, &l.SessionOutput)},
-		{"limits.all_output_bytes", daemonWide, count(1<<20, &l.AllOutput)},
-		{"limits.drain", daemonWide, span(&l.Drain)},
-		{"limits.session_idle", daemonWide, span(&l.SessionIdle)},
-		{"limits.detached_question", daemonWide, span(&l.DetachedQuestion)},
-		{"limits.journal_session_bytes", daemonWide, count(64<<10, &l.JournalSession)},
-		{"limits.journal_bytes", daemonWide, count(1<<20, &l.JournalBytes)},
-		{"limits.journal_age", daemonWide, span(&l.JournalAge)},
-		{"limits.session_buffer_bytes", daemonWide, count(1, &l.Buffers.Session)},
-		{"limits.principal_buffer_bytes", daemonWide, count(1, &l.Buffers.Principal)},
-		{"limits.all_buffer_bytes", daemonWide, count(1, &l.Buffers.All)},
-		{"limits.session_option_bytes", daemonWide, count(1, &l.Options.Session)},
-		{"limits.principal_option_bytes", daemonWide, count(1, &l.Options.Principal)},
-		{"limits.all_option_bytes", daemonWide, count(1, &l.Options.All)},
-		{"limits.session_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.Session)},
-		{"limits.principal_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.Principal)},
-		{"limits.all_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.All)},
-		{"limits.checkpoint_bytes", daemonWide, count(0, &l.CheckpointBytes)},
-		{"limits.checkpoint_age", daemonWide, span(&l.CheckpointAge)},
-		{"limits.idle_exit", daemonWide, span(&l.IdleExit)},
+		{"limits.max_running_calls", daemonWide, count(1, &l.MaxRunningCalls, max(16, 4*runtime.NumCPU()))},
+		{"limits.open_calls", daemonWide, count(1, &l.OpenCalls, 1000)},
+		{"limits.sessions", daemonWide, count(1, &l.Sessions, 256)},
+		{"limits.message_bytes", daemonWide, count(1<<20, &l.MessageBytes, 16<<20)},
+		{"limits.output_bytes", trusted, lowered(count(1, &l.OutputBytes, 1<<30))},
+		{"limits.session_output_bytes", daemonWide, count(1<<20, &l.SessionOutput, 4<<30)},
+		{"limits.all_output_bytes", daemonWide, count(1<<20, &l.AllOutput, 16<<30)},
+		{"limits.drain", daemonWide, span(&l.Drain, 10*time.Second)},
+		{"limits.session_idle", daemonWide, span(&l.SessionIdle, 24*time.Hour)},
+		{"limits.detached_question", daemonWide, span(&l.DetachedQuestion, time.Hour)},
+		{"limits.journal_session_bytes", daemonWide, count(64<<10, &l.JournalSession, 64<<20)},
+		{"limits.journal_bytes", daemonWide, count(1<<20, &l.JournalBytes, 1<<30)},
+		{"limits.journal_age", daemonWide, span(&l.JournalAge, 30*24*time.Hour)},
+		{"limits.session_buffer_bytes", daemonWide, count(1, &l.Buffers.Session, 64<<20)},
+		{"limits.principal_buffer_bytes", daemonWide, count(1, &l.Buffers.Principal, 128<<20)},
+		{"limits.all_buffer_bytes", daemonWide, count(1, &l.Buffers.All, 256<<20)},
+		{"limits.session_option_bytes", daemonWide, count(1, &l.Options.Session, 2<<20)},
+		{"limits.principal_option_bytes", daemonWide, count(1, &l.Options.Principal, 64<<20)},
+		{"limits.all_option_bytes", daemonWide, count(1, &l.Options.All, 128<<20)},
+		{"limits.session_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.Session, 1<<20)},
+		{"limits.principal_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.Principal, 16<<20)},
+		{"limits.all_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.All, 32<<20)},
+		{"limits.checkpoint_bytes", daemonWide, count(0, &l.CheckpointBytes, 1<<30)},
+		{"limits.checkpoint_age", daemonWide, span(&l.CheckpointAge, 30*24*time.Hour)},
+		{"caches.unusedDays", daemonWide, integer(1, 3650, &l.CacheDays, 30)},
+		{"limits.idle_exit", daemonWide, span(&l.IdleExit, 30*time.Minute)},
 	}
 }
 
@@ -200,7 +204,6 @@ func otherKeys(s *Settings) []key {
 		{keyImport, tooldFile, flag(nil)},
 		{keyHookVariables, allHooks, texts(nil, nil)},
 		{"journal.sync", daemonWide, choice(func(v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
-		{"caches.unusedDays", daemonWide, integer(1, 3650, &s.Limits.CacheDays)},
 		{"redact", redacting, redactions(&s.Redactions)},
 		{"redactHooks", redacting, flag(func(on bool) { s.HooksToldAll = !on })},
 		{keyWebSearch, usersFile, webSearch(&s.WebSearch)},
@@ -209,7 +212,7 @@ func otherKeys(s *Settings) []key {
 		{keyDisabled, everywhere, texts(nil, nil)},
 		{"diagnosticsAfterEdit", trusted, flag(func(on bool) { s.DiagnosticsAfterEdit = on })},
 		{"tools.preset", trusted, presetOf(&s.Preset)},
-		{"tools.deferAbove", trusted, integer(0, math.MaxInt, &s.DeferAbove)},
+		{"tools.deferAbove", trusted, integer(0, math.MaxInt, &s.DeferAbove, 30)},
 	}
 }
 

@@ -123,8 +123,9 @@ func choice(set func(value[string]), words ...string) scalar[string] {
 	}
 }
 
-// integer is a whole number from least to most.
-func integer[N int | int64](least, most int64, field *N) scalar[N] {
+// integer is a whole number from least to most, and standard without settings.
+func integer[N int | int64](least, most int64, field *N, standard N) scalar[N] {
+	*field = standard
 	expected := fmt.Sprintf("a whole number from %d to %d", least, most)
 	if most == math.MaxInt {
 		expected = fmt.Sprintf("a whole number of at least %d", least)
@@ -141,8 +142,8 @@ func integer[N int | int64](least, most int64, field *N) scalar[N] {
 }
 
 // count is a limit that is a whole number.
-func count[N int | int64](least int64, field *N) scalar[N] {
-	return integer(least, math.MaxInt, field)
+func count[N int | int64](least int64, field *N, standard N) scalar[N] {
+	return integer(least, math.MaxInt, field, standard)
 }
 
 // lowered is a number that a workspace can only make smaller.
@@ -152,7 +153,8 @@ func lowered[N int | int64](of scalar[N]) scalar[N] {
 }
 
 // span is a limit that is a duration.
-func span(field *time.Duration) scalar[time.Duration] {
+func span(field *time.Duration, standard time.Duration) scalar[time.Duration] {
+	*field = standard
 	return scalar[time.Duration]{
 		parse: simple(`a number of seconds or a text like "10s", not negative`, func(n *node) (time.Duration, bool) {
 			d, ok := durationOf(n)

@@ -39,7 +39,7 @@ type root struct {
 
 // merge returns the settings of a scope, made of the contents of its files.
 func merge(scope Scope, v view, home string) *Settings {
-	m := &merger{scope: scope, home: home, book: v.book(), out: &Settings{Limits: Default(), Preset: Full, DeferAbove: defaultDeferAbove, DiagnosticsAfterEdit: true, sums: map[string]map[string]string{}, imports: v.imports}}
+	m := &merger{scope: scope, home: home, book: v.book(), out: &Settings{Preset: Full, DiagnosticsAfterEdit: true, sums: map[string]map[string]string{}, imports: v.imports}}
 	for i, path := range scope.Roots {
 		real, _ := filepath.EvalSymlinks(path) // empty has no trust
 		sums := v.sums(i)

@@ -49,7 +49,6 @@ func presetOf(field *Preset) scalar[string] {
 }
 
 const (
-	defaultDeferAbove = 30
 	// maxPrograms is how many one file may name, and maxDescription how long each may be described. Ours: all of it is sent
 	// to a model.
 	maxPrograms    = 100

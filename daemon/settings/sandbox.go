@@ -156,7 +156,7 @@ type processLimit struct {
 }
 
 func (processLimit) read(r *reader, k *key, m member) any {
-	return integer[int64](1, math.MaxInt32, nil).read(r, k, m) // so that it is a number on every machine, in bytes too
+	return integer(1, math.MaxInt32, new(int64), 0).read(r, k, m) // so that it is a number on every machine, in bytes too
 }
 
 func (p processLimit) merge(m *merger, k *key) {
