@@ -82,7 +82,7 @@ type scoped struct {
 	places []place // of the roots' files: rootFiles for each, and serversFile
 
 	mu       sync.Mutex
-	session  *reading[facts] // of the scope's own text
+	session  *layer // of the scope's own text
 	view     view
 	settings *Settings
 }
@@ -152,26 +152,23 @@ func unique(roots []string) []string {
 	return out
 }
 
-func sessionPlace(scope Scope) place {
-	p := place{file: SessionText, level: session}
+// readSession returns the layer of a scope's own text.
+func readSession(scope Scope) *layer {
+	l := &layer{place: place{file: SessionText, level: session}, reading: noFile}
 	if len(scope.Roots) > 0 {
-		p.base = scope.Roots[0]
+		l.place.base = scope.Roots[0]
 	}
-	return p
-}
-
-func readSession(scope Scope) *reading[facts] {
 	if scope.Session == "" {
-		return noFile
+		return l
 	}
-	if len(scope.Session) > maxBytes {
-		return &reading[facts]{err: tooLarge(SessionText)}
+	l.reading = &reading[facts]{err: tooLarge(SessionText)}
+	if len(scope.Session) <= maxBytes {
+		good, err := readFacts(l.place, []byte(scope.Session))
+		if l.reading = (&reading[facts]{good: good}); err != nil {
+			l.reading.err = asFileError(SessionText, "read", err)
+		}
 	}
-	good, err := readFacts(sessionPlace(scope), []byte(scope.Session))
-	if err != nil {
-		return &reading[facts]{err: asFileError(SessionText, "read", err)}
-	}
-	return &reading[facts]{good: good}
+	return l
 }
 
 // view looks at the files of a scope, the highest first.
@@ -183,7 +180,7 @@ func (s *Store) view(at *scoped) view {
 		imports = own.reading.good.flag(keyImport)
 	}
 	v.asked, v.imports = imports != nil, isOn(imports)
-	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
+	v.layers = append(v.layers, *at.session)
 	for i, p := range at.places {
 		l := s.layer(p)
 		l.root, l.silent = i/(len(rootFiles)+1), p.claude && !v.imports

@@ -174,8 +174,12 @@ func (s *Store) Distrust(root string) error {
 	if err != nil {
 		return err
 	}
-	return s.exclusively(func() error {
-		return s.rewrite(func(b *book) { b.forget(absolute) })
+	real, _ := filepath.EvalSymlinks(absolute) // empty if it does not exist
+	return s.change(func(b *book) {
+		for _, root := range []string{absolute, real} {
+			delete(b.Roots, root)
+			delete(b.Servers, root)
+		}
 	})
 }
 
@@ -234,7 +238,12 @@ func (s *Store) book() (*book, error) {
 	return b, nil
 }
 
-// rewrite changes the trust file. Only called exclusively.
+// change changes the trust file.
+func (s *Store) change(change func(*book)) error {
+	return s.exclusively(func() error { return s.rewrite(change) })
+}
+
+// rewrite is change for a caller that keeps other writers out.
 func (s *Store) rewrite(change func(*book)) error {
 	if s.sources.TrustFile == "" {
 		return errNoBook
@@ -245,6 +254,9 @@ func (s *Store) rewrite(change func(*book)) error {
 	}
 	if b.Roots == nil {
 		b.Roots = map[string]promise{}
+	}
+	if b.Servers == nil {
+		b.Servers = map[string]map[string]string{}
 	}
 	before, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
