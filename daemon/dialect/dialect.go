@@ -89,10 +89,13 @@ func (m *Message) ID() string { return m.id }
 // returns the tool uses that are complete by that, in order, beside an error too. After an error,
 // which is a [*Failure] or describes what was expected, the message accepts nothing more.
 func (m *Message) Add(value []byte) ([]Use, error) {
-	if string(value) == streamEnd {
-		return m.endEvents()
-	}
-	if !json.Valid(value) {
+	switch {
+	case string(value) == streamEnd && m.events == nil:
+		return nil, errors.New("[DONE] ends a stream, and none of its events came before it")
+	case string(value) == streamEnd:
+		m.events.ended = true
+		return m.accept(m.events.finish(true), nil)
+	case !json.Valid(value):
 		return nil, &syntaxError{value}
 	}
 	if uses, is, err := m.event(value); is || err != nil {

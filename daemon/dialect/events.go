@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,14 +30,6 @@ type block struct {
 
 // streamEnd ends the stream of Chat Completions; it is not JSON.
 const streamEnd = "[DONE]"
-
-func (m *Message) endEvents() ([]Use, error) {
-	if m.events == nil {
-		return nil, errors.New("[DONE] ends a stream, and none of its events came before it")
-	}
-	m.events.ended = true
-	return m.accept(m.events.finish(true), nil)
-}
 
 // event reads value if it is an event of a stream. An event of an unknown type is ignored: new
 // types appear all the time.

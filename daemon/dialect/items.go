@@ -97,20 +97,9 @@ func readToolCalls(text json.RawMessage) (part, error) {
 	return readAll(text, "tool call", readToolCall)
 }
 
-// readToolCall reads one of tool_calls. Some servers send the arguments as an object instead of as
-// its text.
+// readToolCall reads one of tool_calls.
 func readToolCall(text json.RawMessage) (part, error) {
-	var call struct {
-		ID       string `json:"id"`
-		Function *struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-		Custom *struct {
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		} `json:"custom"`
-	}
+	var call toolCall
 	if err := json.Unmarshal(text, &call); err != nil {
 		return part{}, fmt.Errorf("it is of no known form: %w", err)
 	}
