@@ -123,7 +123,8 @@ func (f *tokenFile) tokens() ([]token, error) {
 	before := f.known
 	var now unix.Stat_t
 	err := unix.Stat(f.path, &now)
-	if err != nil || changed(now, f.stat) || f.read.Sub(time.Unix(now.Ctim.Unix())) < tokenSettled {
+	now.Atim = f.stat.Atim // reading changes it
+	if err != nil || now != f.stat || f.read.Sub(time.Unix(now.Ctim.Unix())) < tokenSettled {
 		f.refresh()
 	}
 	known, broken := f.known, f.broken
@@ -132,10 +133,6 @@ func (f *tokenFile) tokens() ([]token, error) {
 		f.replace(known)
 	}
 	return known, broken
-}
-
-func changed(a, b unix.Stat_t) bool {
-	return a.Ino != b.Ino || a.Dev != b.Dev || a.Size != b.Size || a.Mode != b.Mode || a.Uid != b.Uid || a.Mtim != b.Mtim || a.Ctim != b.Ctim
 }
 
 // refresh reads the file. If the file cannot be used, no token is valid, not even those of before: the user may have been removing

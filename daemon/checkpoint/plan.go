@@ -3,7 +3,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -334,6 +333,8 @@ func (p *planner) conflict(real string) string {
 		return "Another program has made it since."
 	case now.Kind == left.Kind && now.Hash == left.Hash && slices.Equal(now.Target, left.Target):
 		return "Another program has changed its mode since."
+	case now.Kind == workspace.Link:
+		return "Another program has put a link in its place since."
 	}
-	return cmp.Or(map[workspace.SnapshotKind]string{workspace.Link: "Another program has put a link in its place since."}[now.Kind], "Another program has changed it since.")
+	return "Another program has changed it since."
 }
