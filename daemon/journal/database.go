@@ -153,7 +153,7 @@ func (d *database) prepare(text string) (stmt *sql.Stmt, err error) {
 
 // execLocked runs a statement that returns no rows. The caller has locked mu.
 func (d *database) execLocked(text string, args ...any) error {
-	stmt, err := d.prepare(text)
+	stmt, err := d.prepare(text) //nolint:sqlclosecheck // it lives until close
 	if err == nil {
 		_, err = stmt.ExecContext(background, args...)
 	}
@@ -187,7 +187,7 @@ func (d *database) query(text string, each func(scanner) (bool, error), args ...
 
 // rowsLocked is query for a caller that has locked mu.
 func (d *database) rowsLocked(text string, each func(scanner) (bool, error), args ...any) error {
-	stmt, err := d.prepare(text)
+	stmt, err := d.prepare(text) //nolint:sqlclosecheck // it lives until close
 	if err != nil {
 		return d.notedLocked(classify(d.path, err))
 	}

@@ -91,15 +91,15 @@ func (m *merger) named(s *source, name string) bool {
 }
 
 // String shows the server to a person, without the values of variables.
-func (server *MCPServer) String() string {
-	text := server.Name + ": " + server.shown
-	if server.Confined && server.Transport == "stdio" {
+func (s *MCPServer) String() string {
+	text := s.Name + ": " + s.shown
+	if s.Confined && s.Transport == "stdio" {
 		text += ", in the sandbox"
 	}
-	if server.Shared {
+	if s.Shared {
 		text += ", shared"
 	}
-	if !server.Approved {
+	if !s.Approved {
 		text += ", not approved"
 	}
 	return text
