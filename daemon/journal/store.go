@@ -228,10 +228,7 @@ func (s *Store) load(name string) (l *Log, err error) {
 	if err != nil || l == nil {
 		return nil, err
 	}
-	if l.gaps, err = s.gaps(l.id); err != nil {
-		return nil, err
-	}
-	l.last, err = s.last(l.id, l.first)
+	l.last, l.gaps, err = s.last(l.id, l.first)
 	l.written = l.last
 	return l, err
 }
@@ -244,13 +241,12 @@ func (d *database) checkLog(id int64, first uint64) error {
 	return nil
 }
 
-// last returns the last number that was given in a log, as far as it is known;
-// the database is locked.
-func (s *Store) last(id int64, first uint64) (uint64, error) {
-	last := first - 1
-	gaps, err := s.gaps(id)
-	if err != nil {
-		return 0, err
+// last returns the last number that was given in a log, as far as it is known, and
+// the log's gaps; the database is locked.
+func (s *Store) last(id int64, first uint64) (last uint64, gaps []Gap, err error) {
+	last = first - 1
+	if gaps, err = s.gaps(id); err != nil {
+		return 0, nil, err
 	}
 	for _, g := range gaps {
 		last = max(last, g.Last)
@@ -261,7 +257,7 @@ func (s *Store) last(id int64, first uint64) (uint64, error) {
 		last = max(last, uint64(row&maxSeq))
 		return false, err
 	}, id<<seqBits, id<<seqBits|maxSeq)
-	return last, err
+	return last, gaps, err
 }
 
 // Watched reports whether a cursor has still to read records of this log.
@@ -295,7 +291,7 @@ func (s *Store) Logs() ([]Info, error) {
 	for i := range infos {
 		if err == nil && ids[i] > 0 {
 			err = s.db.locked(func() (err error) {
-				infos[i].Last, err = s.last(ids[i], infos[i].First)
+				infos[i].Last, _, err = s.last(ids[i], infos[i].First)
 				return err
 			})
 		}
