@@ -47,8 +47,7 @@ func (d *Daemon) maintainCheckpoints(ctx context.Context) {
 // with a damaged journal, contents that none names may be theirs: they count as of then.
 func (d *Daemon) sweepCheckpoints(now time.Time) error {
 	oldest := now.Add(-d.limits.CheckpointAge)
-	d.checkpoints.Unnamed(d.rowsLost())
-	removed, err := d.checkpoints.Sweep(func() (map[string]time.Time, error) { return d.namedContents(oldest) }, d.limits.CheckpointBytes, oldest)
+	removed, err := d.checkpoints.Sweep(func() (map[string]time.Time, error) { return d.namedContents(oldest) }, d.limits.CheckpointBytes, oldest, d.rowsLost())
 	if removed > 0 {
 		d.Log.Info("dropped checkpoints", zap.Int64("bytes", removed))
 	}

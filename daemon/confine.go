@@ -124,7 +124,7 @@ func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
 
 func entryPaths(entries []settings.Entry) (paths []string) {
 	for _, e := range entries {
-		paths = append(paths, realPath(e.Path))
+		paths = append(paths, realPath(e.Text))
 	}
 	return paths
 }
@@ -132,8 +132,8 @@ func entryPaths(entries []settings.Entry) (paths []string) {
 // within returns where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.
 func within(roots []string, entries []settings.Entry) (paths []string) {
 	for _, e := range entries {
-		real := realPath(e.Path)
-		if !slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(root, e.Path) && !pathname.Within(root, real) }) {
+		real := realPath(e.Text)
+		if !slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(root, e.Text) && !pathname.Within(root, real) }) {
 			paths = append(paths, real)
 		}
 	}

@@ -82,7 +82,7 @@ func (j *judge) policy() *policySnapshot {
 		confining.Shown = append(confining.Shown, j.outputs)
 	}
 	for _, dir := range now.AdditionalDirectories {
-		extra.Readable = append(extra.Readable, dir.Path)
+		extra.Readable = append(extra.Readable, dir.Text)
 	}
 	extra.Opened = openedTo(confining, j.places, extra.Readable)
 	temporary, whole := j.temporaries(now, extra.Opened)

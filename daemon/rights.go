@@ -58,13 +58,13 @@ func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, ba
 	st := &policySnapshot{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
 	var others, public []string
 	for _, dir := range now.AdditionalDirectories {
-		others = append(others, dir.Path)
+		others = append(others, dir.Text)
 	}
 	if now.PublicDirectories != nil {
 		public = []string{} // none, if the list is empty
 	}
 	for _, dir := range now.PublicDirectories {
-		public = append(public, dir.Path)
+		public = append(public, dir.Text)
 	}
 	extra.Public, extra.Hidden = public, []string{d.StateDir}
 	places, err := base.Admit(extra)
@@ -107,7 +107,7 @@ func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, ba
 	}
 	for _, socket := range now.Sandbox.UnixSockets {
 		if now.Sandbox.AllUnixSockets == nil && runtime.GOOS == "linux" {
-			st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, File: socket.Origin.File, Line: socket.Origin.Line, Text: fmt.Sprintf("%s: sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Origin, socket.Path)})
+			st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, File: socket.Origin.File, Line: socket.Origin.Line, Text: fmt.Sprintf("%s: sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Origin, socket.Text)})
 		}
 	}
 	st.hooks = now.Hooks

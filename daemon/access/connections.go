@@ -31,13 +31,9 @@ type connections struct {
 	mu       sync.Mutex // guards the rest
 	pending  []*tcpConn // unauthenticated, the oldest first
 	admitted map[*tcpConn]Principal
-	of       map[Principal]int
-	at       map[netip.Prefix]int
 }
 
-func newConnections() *connections {
-	return &connections{admitted: map[*tcpConn]Principal{}, of: map[Principal]int{}, at: map[netip.Prefix]int{}}
-}
+func newConnections() *connections { return &connections{admitted: map[*tcpConn]Principal{}} }
 
 // add counts a new connection. If there are too many unauthenticated ones, it closes one.
 func (g *connections) add(v *tcpConn) {
@@ -87,39 +83,39 @@ func (g *connections) expire(v *tcpConn) {
 func (g *connections) admit(v *tcpConn, who Principal, shown token) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if shown.name != "" {
-		v.shown[shown] = struct{}{}
+	if shown.name != "" && !slices.Contains(v.shown, shown) {
+		v.shown = append(v.shown, shown)
 	}
 	at := slices.Index(g.pending, v)
 	if at < 0 {
 		return nil // it is admitted already, or closed
 	}
-	if len(g.admitted) >= maxAdmitted || g.at[v.from] >= maxAdmittedAt || g.of[who] >= maxAdmittedOf {
+	from, of := 0, 0
+	for other, principal := range g.admitted {
+		if other.from == v.from {
+			from++
+		}
+		if principal == who {
+			of++
+		}
+	}
+	if len(g.admitted) >= maxAdmitted || from >= maxAdmittedAt || of >= maxAdmittedOf {
 		return apierror.New(codes.ResourceExhausted, "too_many_connections",
 			"There are too many connections: at most %d of one principal, %d from one address, %d altogether. Use one connection for many requests.", maxAdmittedOf, maxAdmittedAt, maxAdmitted)
 	}
 	g.pending = slices.Delete(g.pending, at, at+1)
 	v.timer.Stop()
 	g.admitted[v] = who
-	g.of[who]++
-	g.at[v.from]++
 	return nil
 }
 
 // evict closes the connections on which a token was sent that is not valid any more.
 func (g *connections) evict(valid []token) {
-	counts := map[token]bool{}
-	for _, t := range valid {
-		counts[t] = true
-	}
 	var gone []*tcpConn
 	g.mu.Lock()
 	for v := range g.admitted {
-		for shown := range v.shown {
-			if !counts[shown] {
-				gone = append(gone, v)
-				break
-			}
+		if slices.ContainsFunc(v.shown, func(shown token) bool { return !slices.Contains(valid, shown) }) {
+			gone = append(gone, v)
 		}
 	}
 	g.mu.Unlock()
@@ -149,15 +145,5 @@ func (g *connections) remove(v *tcpConn) {
 	defer g.mu.Unlock()
 	v.timer.Stop()
 	g.pending = slices.DeleteFunc(g.pending, func(s *tcpConn) bool { return s == v })
-	who, known := g.admitted[v]
-	if !known {
-		return
-	}
 	delete(g.admitted, v)
-	if g.of[who]--; g.of[who] == 0 {
-		delete(g.of, who)
-	}
-	if g.at[v.from]--; g.at[v.from] == 0 {
-		delete(g.at, v.from)
-	}
 }

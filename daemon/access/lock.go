@@ -83,8 +83,7 @@ func LockState(dir string) (*Lock, error) {
 	if l.dir, err = os.Open(dir); err != nil {
 		return nil, err
 	}
-	before, _ := ReadLock(l.path) // on an error the holder counts as alive
-	switch err = exclude(l.dir, before.PID); {
+	switch err = exclude(l.dir, l.path); {
 	case errors.As(err, new(*heldError)):
 		return nil, errors.Join(err, l.dir.Close())
 	case err != nil:
@@ -104,8 +103,7 @@ func (l *Lock) takeLocked() error {
 		if err != nil {
 			return err
 		}
-		before, _ := ReadLock(l.path) // on an error the holder counts as alive
-		if err := exclude(file, before.PID); err != nil {
+		if err := exclude(file, l.path); err != nil {
 			return errors.Join(err, file.Close())
 		}
 		if !isAt(l.path, file) { // deleted before it was locked
@@ -121,15 +119,16 @@ func (l *Lock) takeLocked() error {
 }
 
 // exclude locks a file for as long as it is open. A child that a killed daemon was just about to start holds the lock
-// for the moment until it has become another program, and is waited for; holder is the process that has recorded
-// itself.
-func exclude(file *os.File, holder int) error {
+// for the moment until it has become another program, and is waited for. The process that has the lock has recorded itself in
+// the lock file at path.
+func exclude(file *os.File, path string) error {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if !errors.Is(err, unix.EWOULDBLOCK) {
 		return err
 	}
-	if holder == 0 || !errors.Is(unix.Kill(holder, 0), unix.ESRCH) {
-		return &heldError{holder, file.Name()}
+	holder, _ := ReadLock(path) // on an error the holder counts as alive
+	if holder.PID == 0 || !errors.Is(unix.Kill(holder.PID, 0), unix.ESRCH) {
+		return &heldError{holder.PID, file.Name()}
 	}
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX)
 }
@@ -202,13 +201,11 @@ func (l *Lock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
-	if l.file != nil {
-		err = l.file.Close()
-		l.file = nil
-	}
-	if l.dir != nil {
-		err = errors.Join(err, l.dir.Close())
-		l.dir = nil
+	for _, file := range []**os.File{&l.file, &l.dir} {
+		if *file != nil {
+			err = errors.Join(err, (*file).Close())
+			*file = nil
+		}
 	}
 	return err
 }

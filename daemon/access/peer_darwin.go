@@ -24,7 +24,7 @@ func processOf(pid int) (p Process, parent int, err error) {
 	return Process{pid, uint64(start.Sec)*1e6 + uint64(start.Usec)}, int(info.Eproc.Ppid), nil
 }
 
-// programOf returns the name of the program that a process runs, cut to 16 bytes; empty: it cannot be seen.
+// ProgramOf returns the name of the program that a process runs, cut to 16 bytes; empty: it cannot be seen.
 func ProgramOf(pid int) string {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

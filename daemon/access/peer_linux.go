@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,11 +27,11 @@ func startedHere(pid int) (bool, error) {
 	if pid == 0 {
 		return false, nil
 	}
-	_, session, err := lineage(pid)
+	_, session, _, err := statOf(pid)
 	if err != nil {
 		return false, err
 	}
-	_, ours, err := lineage(os.Getpid())
+	_, ours, _, err := statOf(os.Getpid())
 	if err != nil {
 		return false, err
 	}
@@ -40,52 +39,34 @@ func startedHere(pid int) (bool, error) {
 		if pid == os.Getpid() {
 			return session != ours, nil
 		}
-		if pid, _, err = lineage(pid); err != nil {
+		if pid, _, _, err = statOf(pid); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
 }
 
-// lineage returns a process's parent and kernel session.
-func lineage(pid int) (parent, session int, err error) {
-	facts, err := statOf(pid)
-	if err != nil {
-		return 0, 0, err
-	}
-	var state string
-	var group int
-	if _, err := fmt.Sscan(strings.Join(facts, " "), &state, &parent, &group, &session); err != nil {
-		return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
-	}
-	return parent, session, nil
-}
-
-// statOf returns what stands in /proc/PID/stat behind the name, which can hold anything: the state first.
-func statOf(pid int) ([]string, error) {
+// statOf returns a process's parent, its kernel session, and when it started.
+func statOf(pid int) (parent, session int, start uint64, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return nil, err
+		return 0, 0, 0, err
 	}
-	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])), nil
+	facts := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // behind the name, which can hold anything
+	const state, startTime = 3, 22                                           // proc(5) counts from 1
+	if len(facts) <= startTime-state {
+		return 0, 0, 0, fmt.Errorf("/proc/%d/stat is too short", pid)
+	}
+	if _, err = fmt.Sscan(facts[1]+" "+facts[3]+" "+facts[startTime-state], &parent, &session, &start); err != nil {
+		err = fmt.Errorf("/proc/%d/stat: %w", pid, err)
+	}
+	return parent, session, start, err
 }
 
 // processOf returns a process and the number of its parent.
 func processOf(pid int) (p Process, parent int, err error) {
-	facts, err := statOf(pid)
-	if err != nil {
-		return p, 0, err
-	}
-	const behindName, startTime = 3, 22 // proc(5) counts from 1
-	if len(facts) <= startTime-behindName {
-		return p, 0, fmt.Errorf("/proc/%d/stat is too short", pid)
-	}
-	p.PID = pid
-	if p.Start, err = strconv.ParseUint(facts[startTime-behindName], 10, 64); err != nil {
-		return p, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
-	}
-	parent, err = strconv.Atoi(facts[1])
-	return p, parent, err
+	parent, _, start, err := statOf(pid)
+	return Process{pid, start}, parent, err
 }
 
 // ProgramOf returns the file that a process runs, or "" if it cannot be seen.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	grpcpeer "google.golang.org/grpc/peer"
 
@@ -32,27 +33,30 @@ func (p Principal) Remote() bool { return !strings.HasPrefix(string(p), "uid:") 
 // User returns the user who sent a request, if it came over the Unix socket; -1 if it came over
 // TCP, where the kernel has none; 0 otherwise.
 func User(ctx context.Context) int {
-	if from, ok := grpcpeer.FromContext(ctx); ok {
-		switch who := from.AuthInfo.(type) {
-		case socketInfo:
-			return who.uid
-		case tcpInfo:
-			return -1
-		}
+	switch who := authInfo(ctx).(type) {
+	case socketInfo:
+		return who.uid
+	case tcpInfo:
+		return -1
 	}
 	return 0
 }
 
+// authInfo returns the auth info of the connection that a request came on; nil: it has none.
+func authInfo(ctx context.Context) credentials.AuthInfo {
+	if from, ok := grpcpeer.FromContext(ctx); ok {
+		return from.AuthInfo
+	}
+	return nil
+}
+
 // Identify returns the principal that sent a request with the header. The error is an *apierror.Error.
 func Identify(ctx context.Context, header metadata.MD) (Principal, error) {
-	from, ok := grpcpeer.FromContext(ctx)
-	if ok {
-		switch who := from.AuthInfo.(type) {
-		case socketInfo:
-			return who.identify()
-		case tcpInfo:
-			return who.identify(header)
-		}
+	switch who := authInfo(ctx).(type) {
+	case socketInfo:
+		return who.identify()
+	case tcpInfo:
+		return who.identify(header)
 	}
 	return "", apierror.New(codes.Unauthenticated, "unknown_peer", "The user of the connection is unknown.")
 }

@@ -5,8 +5,6 @@ package access
 import (
 	"context"
 	"os"
-
-	grpcpeer "google.golang.org/grpc/peer"
 )
 
 // A Process identifies a process. Its number alone is not enough, since numbers are reused.
@@ -20,12 +18,8 @@ type Owner struct{ Client, Parent Process }
 
 // PIDOf returns the process that sent a request; 0: it is not known.
 func PIDOf(ctx context.Context) int {
-	if from, ok := grpcpeer.FromContext(ctx); ok {
-		if who, ok := from.AuthInfo.(socketInfo); ok {
-			return who.pid
-		}
-	}
-	return 0
+	who, _ := authInfo(ctx).(socketInfo)
+	return who.pid
 }
 
 // OwnerOf returns the client that sent a request, with its parent. The parent is left empty if it adopts orphans or started the

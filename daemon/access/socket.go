@@ -3,6 +3,7 @@
 package access
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,25 +19,17 @@ import (
 // DefaultSocket is where a daemon listens and its clients look: $XDG_RUNTIME_DIR/toold/toold.sock, else
 // ~/.local/state/toold/toold.sock.
 func DefaultSocket() string {
-	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
-		return filepath.Join(runtime, "toold", "toold.sock")
-	}
-	return filepath.Join(home(), ".local", "state", "toold", "toold.sock")
+	return filepath.Join(cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), homeState()), "toold", "toold.sock")
 }
 
 // DefaultStateDir is where a daemon keeps its journal and outputs: $XDG_STATE_HOME/toold, else ~/.local/state/toold.
 func DefaultStateDir() string {
-	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
-		return filepath.Join(state, "toold")
-	}
-	return filepath.Join(home(), ".local", "state", "toold")
+	return filepath.Join(cmp.Or(os.Getenv("XDG_STATE_HOME"), homeState()), "toold")
 }
 
-func home() string {
-	if dir, err := os.UserHomeDir(); err == nil {
-		return dir
-	}
-	return "/"
+func homeState() string {
+	home, _ := os.UserHomeDir() // empty if it is not known
+	return filepath.Join(cmp.Or(home, "/"), ".local", "state")
 }
 
 // Listen opens the socket at path, in a directory that only this user can enter, and holds a lock beside it for as

@@ -124,7 +124,7 @@ func (d *TCPListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &tcpConn{Conn: conn, listener: d, from: networkOf(conn.RemoteAddr()), shown: map[token]struct{}{}}
+	v := &tcpConn{Conn: conn, listener: d, from: networkOf(conn.RemoteAddr())}
 	d.connections.add(v)
 	return v, nil
 }
@@ -158,7 +158,7 @@ type tcpConn struct {
 	listener *TCPListener
 	from     netip.Prefix
 	timer    *time.Timer
-	shown    map[token]struct{} // tokens sent on it; guarded by listener.connections.mu
+	shown    []token // tokens sent on it; guarded by listener.connections.mu
 
 	looking sync.Once
 	refused error // why the process at the other end is refused; set by looking
@@ -270,13 +270,13 @@ func (v tcpInfo) bearer(header metadata.MD) (found token, err error) {
 	if len(sent) > 1 || !strings.EqualFold(scheme, "bearer") {
 		return found, apierror.New(codes.Unauthenticated, "no_token", "The metadata authorization is not one \"Bearer TOKEN\".")
 	}
-	found, known, err := v.listener.tokens.find(secret)
+	found, err = v.listener.tokens.find(secret)
 	if err != nil {
 		refused := apierror.New(codes.Unauthenticated, "tokens_unusable", "The daemon's token file cannot be used as it is now. The daemon's log says why.")
 		refused.Cause = err
 		return found, refused
 	}
-	if !known {
+	if found.name == "" {
 		return found, apierror.New(codes.Unauthenticated, "wrong_token", "The token is not in the daemon's token file.")
 	}
 	return found, nil
@@ -285,16 +285,16 @@ func (v tcpInfo) bearer(header metadata.MD) (found token, err error) {
 // checkOtherEnd refuses a process that a call of this daemon started. If the process cannot be found, for instance because it
 // runs on another machine, it refuses nothing.
 func (v tcpInfo) checkOtherEnd() error {
-	found, err := otherEnd(addrPortOf(v.RemoteAddr()), addrPortOf(v.LocalAddr()))
+	child, gone, err := otherEnd(addrPortOf(v.RemoteAddr()), addrPortOf(v.LocalAddr()))
 	switch {
 	case err != nil:
 		refused := apierror.New(codes.Unauthenticated, "unknown_peer", "The process that the connection comes from is unknown.")
 		refused.Cause = err
 		return refused
-	case found.gone:
+	case gone:
 		return apierror.New(codes.Unauthenticated, "unknown_peer", "The process that the connection came from is gone.")
-	case found.child != 0:
-		return ownChild(found.child)
+	case child != 0:
+		return ownChild(child)
 	}
 	return nil
 }

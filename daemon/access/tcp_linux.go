@@ -14,24 +14,15 @@ import (
 	"strconv"
 )
 
-// An end is what the kernel reports about the other end of a connection.
-type end struct {
-	local bool // it is on this machine, as far as that can be seen
-	gone  bool // no process holds it any more
-	child int  // a process that holds it and that a call of this daemon has started; 0: none
-}
-
-// otherEnd looks at who holds the other end of a connection. theirs and ours are the two addresses.
-func otherEnd(theirs, ours netip.AddrPort) (end, error) {
+// otherEnd looks at who holds the other end of a connection: child is a process that a call of this daemon has started, 0 if none
+// does; gone is true if no process holds it any more. theirs and ours are the two addresses.
+func otherEnd(theirs, ours netip.AddrPort) (child int, gone bool, err error) {
 	inode, found, err := inodeOf(theirs, ours)
-	switch {
-	case err != nil || !found:
-		return end{}, err
-	case inode == 0:
-		return end{local: true, gone: true}, nil
+	if err != nil || !found || inode == 0 {
+		return 0, found, err
 	}
-	child, err := childHolding(fmt.Sprintf("socket:[%d]", inode))
-	return end{local: true, child: child}, err
+	child, err = childHolding(fmt.Sprintf("socket:[%d]", inode))
+	return child, false, err
 }
 
 // inodeOf finds a socket in the kernel's tables.
@@ -103,10 +94,10 @@ func childHolding(socket string) (pid int, err error) {
 		if err != nil {
 			continue // it is gone
 		}
-		switch Holds, err := hasOpen(dir, socket); {
-		case Holds && child:
+		switch holds, err := hasOpen(dir, socket); {
+		case holds && child:
 			return pid, nil
-		case Holds:
+		case holds:
 			other = true
 		case child && os.IsPermission(err):
 			hiding = pid
@@ -119,8 +110,8 @@ func childHolding(socket string) (pid int, err error) {
 }
 
 // hasOpen reports whether a process has the socket open.
-func hasOpen(Process, socket string) (bool, error) {
-	dir := filepath.Join(Process, "fd")
+func hasOpen(process, socket string) (bool, error) {
+	dir := filepath.Join(process, "fd")
 	open, err := os.ReadDir(dir)
 	if err != nil {
 		return false, err

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -99,21 +100,21 @@ func makeTokens(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// find returns the token with that secret. It takes as long for an unknown secret as for a known
-// one. The error is why the file cannot be used.
-func (f *tokenFile) find(secret string) (found token, known bool, err error) {
+// find returns the token with that secret, one without a name if there is none. It takes as long for an
+// unknown secret as for a known one. The error is why the file cannot be used.
+func (f *tokenFile) find(secret string) (found token, err error) {
 	tokens, err := f.tokens()
 	if err != nil {
-		return token{}, false, err
+		return token{}, err
 	}
 	hash, at := sha256.Sum256([]byte(secret)), -1
 	for i := range tokens {
 		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], tokens[i].hash[:]), i, at)
 	}
-	if at < 0 {
-		return token{}, false, nil
+	if at >= 0 {
+		found = tokens[at]
 	}
-	return tokens[at], true, nil
+	return found, nil
 }
 
 // tokens returns the tokens that the file holds now.
@@ -122,7 +123,8 @@ func (f *tokenFile) tokens() ([]token, error) {
 	before := f.known
 	var now unix.Stat_t
 	err := unix.Stat(f.path, &now)
-	if err != nil || changed(now, f.stat) || f.read.Sub(time.Unix(now.Ctim.Unix())) < tokenSettled {
+	now.Atim = f.stat.Atim // reading changes it
+	if err != nil || now != f.stat || f.read.Sub(time.Unix(now.Ctim.Unix())) < tokenSettled {
 		f.refresh()
 	}
 	known, broken := f.known, f.broken
@@ -131,10 +133,6 @@ func (f *tokenFile) tokens() ([]token, error) {
 		f.replace(known)
 	}
 	return known, broken
-}
-
-func changed(a, b unix.Stat_t) bool {
-	return a.Ino != b.Ino || a.Dev != b.Dev || a.Size != b.Size || a.Mode != b.Mode || a.Uid != b.Uid || a.Mtim != b.Mtim || a.Ctim != b.Ctim
 }
 
 // refresh reads the file. If the file cannot be used, no token is valid, not even those of before: the user may have been removing
@@ -179,13 +177,7 @@ func readSecret(path string) (text []byte, stat unix.Stat_t, err error) {
 // parseTokens reads the lines of a token file. A name may have several tokens, so that one can take another's place.
 func parseTokens(path string, text []byte) (tokens []token, err error) {
 	taken := map[[sha256.Size]byte]bool{}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		words := bytes.Fields(line)
-		if len(words) == 0 || words[0][0] == '#' {
-			continue
-		}
+	for number, words := range tokenLines(text) {
 		if why := wrongLine(words); why != "" {
 			return nil, &TokenFileError{Path: path, Line: number, Why: why}
 		}
@@ -200,6 +192,19 @@ func parseTokens(path string, text []byte) (tokens []token, err error) {
 		return nil, &TokenFileError{Path: path, Why: fmt.Sprintf("has %d tokens, and at most %d are taken", len(tokens), mostTokens)}
 	}
 	return tokens, nil
+}
+
+// tokenLines yields the words of each line that is neither empty nor a comment, with its number.
+func tokenLines(text []byte) iter.Seq2[int, [][]byte] {
+	return func(yield func(int, [][]byte) bool) {
+		number := 0
+		for line := range bytes.Lines(text) {
+			number++
+			if words := bytes.Fields(line); len(words) > 0 && words[0][0] != '#' && !yield(number, words) {
+				return
+			}
+		}
+	}
 }
 
 // wrongLine returns what is wrong with the words of a line; empty: nothing. The text repeats no word, since any may be a token.
@@ -217,10 +222,8 @@ func wrongToken(secret []byte) string {
 	if len(secret) < tokenLeast || len(secret) > tokenMost {
 		return fmt.Sprintf("the token has %d characters; %d to %d are taken: `openssl rand -base64 32` makes one", len(secret), tokenLeast, tokenMost)
 	}
-	for _, c := range secret {
-		if c <= ' ' || c > '~' {
-			return "the token has a character that cannot be sent; take letters, digits and signs of ASCII"
-		}
+	if bytes.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "the token has a character that cannot be sent; take letters, digits and signs of ASCII"
 	}
 	return ""
 }
@@ -232,13 +235,7 @@ func ReadToken(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		words := bytes.Fields(line)
-		if len(words) == 0 || words[0][0] == '#' {
-			continue
-		}
+	for number, words := range tokenLines(text) {
 		secret := words[len(words)-1]
 		if why := wrongToken(secret); why != "" || len(words) > 2 {
 			return "", &TokenFileError{Path: path, Line: number, Why: "it is neither TOKEN nor NAME TOKEN"}

@@ -3,7 +3,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -76,21 +75,38 @@ func (p *Plan) Digest() string {
 
 // A planner is one plan in the making.
 type planner struct {
-	history  History
-	from     int // the first row that is undone
-	paths    []string
-	has      func(hash string) bool
-	now      map[string]workspace.Snapshot
-	want     map[string]workspace.Snapshot
-	left     map[string]workspace.Snapshot           // what the last call left
-	contents map[workspace.FileID]workspace.Snapshot // what files held first, whatever their names
-	leaving  map[workspace.FileID]workspace.Snapshot // the last state that calls left in them
-	inside   map[workspace.FileID]workspace.Snapshot // what is written into files that have several names
-	writes   map[workspace.FileID]bool               // a step does that
-	users    map[workspace.FileID][]string           // which paths have a file, or are to have it; in order
-	had      map[workspace.FileID]map[string]bool    // which paths ever had a file
-	made     map[workspace.FileID]string             // where a file that has several names is made again
-	missing  map[string]string
+	history History
+	from    int // the first row that is undone
+	paths   []string
+	has     func(hash string) bool
+	now     map[string]workspace.Snapshot
+	want    map[string]workspace.Snapshot
+	left    map[string]workspace.Snapshot // what the last call left
+	files   map[workspace.FileID]*fileState
+	missing map[string]string
+}
+
+// A fileState is what is known of one file, whatever its names. The snapshots are nil as long as there is none.
+type fileState struct {
+	first  *workspace.Snapshot // what it held first
+	last   *workspace.Snapshot // the last state that calls left in it
+	inside *workspace.Snapshot // what is written into it, since it has several names
+	writes bool                // a step does that
+	users  []string            // which paths have it, or are to have it; in order
+	had    map[string]bool     // which paths ever had it
+	made   string              // where it is made again, if it has several names; empty: not yet
+}
+
+// file returns the state of a file. That of an unknown one is empty.
+func (p *planner) file(id workspace.FileID) *fileState {
+	f := p.files[id]
+	if f == nil {
+		f = &fileState{had: map[string]bool{}}
+		if id.Known() {
+			p.files[id] = f
+		}
+	}
+	return f
 }
 
 // Plan computes how to restore what the rows from from on have changed, of the files at or below
@@ -98,11 +114,8 @@ type planner struct {
 // content is kept.
 func (h History) Plan(from int, paths []string, now func(real string) (workspace.Snapshot, error), has func(hash string) bool) (*Plan, error) {
 	p := &planner{
-		history: h, from: from, paths: paths, has: has,
+		history: h, from: from, paths: paths, has: has, files: map[workspace.FileID]*fileState{}, missing: map[string]string{},
 		now: map[string]workspace.Snapshot{}, want: map[string]workspace.Snapshot{}, left: map[string]workspace.Snapshot{},
-		contents: map[workspace.FileID]workspace.Snapshot{}, leaving: map[workspace.FileID]workspace.Snapshot{}, inside: map[workspace.FileID]workspace.Snapshot{},
-		users: map[workspace.FileID][]string{}, had: map[workspace.FileID]map[string]bool{}, writes: map[workspace.FileID]bool{},
-		made: map[workspace.FileID]string{}, missing: map[string]string{},
 	}
 	p.rewind()
 	if err := p.look(now); err != nil {
@@ -140,9 +153,8 @@ func (p *planner) look(now func(real string) (workspace.Snapshot, error)) error 
 	for _, row := range p.history {
 		for _, f := range row.Files {
 			for _, id := range []workspace.FileID{f.Before.ID, f.After.ID} {
-				if _, wanted := p.contents[id]; wanted {
-					p.hadBy(id, string(f.Real))
-					looked[string(f.Real)] = true
+				if file := p.file(id); file.first != nil {
+					file.had[string(f.Real)], looked[string(f.Real)] = true, true
 				}
 			}
 		}
@@ -179,24 +191,9 @@ func (p *planner) back(f File) {
 		p.left[real] = f.After
 	}
 	p.want[real] = f.Before
-	if f.Before.ID.Known() {
-		p.contents[f.Before.ID] = f.Before
-	}
-	if _, known := p.leaving[f.After.ID]; !known && f.After.ID.Known() {
-		p.leaving[f.After.ID] = f.After
-	}
-}
-
-func (p *planner) hadBy(id workspace.FileID, real string) {
-	if p.had[id] == nil {
-		p.had[id] = map[string]bool{}
-	}
-	p.had[id][real] = true
-}
-
-func (p *planner) use(id workspace.FileID, real string) {
-	if id.Known() {
-		p.users[id] = append(p.users[id], real)
+	p.file(f.Before.ID).first = &f.Before
+	if after := p.file(f.After.ID); after.last == nil {
+		after.last = &f.After
 	}
 }
 
@@ -214,9 +211,10 @@ func (p *planner) plan() *Plan {
 		p.settle(real, wanted)
 	}
 	for _, real := range slices.Sorted(maps.Keys(p.now)) {
-		p.use(p.now[real].ID, real)
-		if id := p.want[real].ID; id != p.now[real].ID {
-			p.use(id, real)
+		now, want := p.file(p.now[real].ID), p.file(p.want[real].ID)
+		now.users = append(now.users, real)
+		if want != now {
+			want.users = append(want.users, real)
 		}
 	}
 	for _, real := range reals {
@@ -238,7 +236,7 @@ func (p *planner) plan() *Plan {
 // settle completes what is wanted at a path, and what is to be written into the file that stands there.
 func (p *planner) settle(real string, wanted map[workspace.FileID]bool) {
 	want, now := p.want[real], p.now[real]
-	if first, known := p.contents[want.ID]; known {
+	if first := p.file(want.ID).first; first != nil {
 		want.Hash, want.Size, want.Mode = first.Hash, first.Size, first.Mode
 		p.want[real] = want
 	}
@@ -249,8 +247,9 @@ func (p *planner) settle(real string, wanted map[workspace.FileID]bool) {
 		delete(p.want, real)
 	}
 	// All names of a file show what is written into it. By one in whose place a directory comes it cannot be reached.
-	if first, known := p.contents[now.ID]; known && want.Kind != workspace.Directory && (now.Names > 1 || wanted[now.ID]) && !now.Same(first) && p.has(first.Hash) {
-		p.inside[now.ID] = first
+	f := p.file(now.ID)
+	if f.first != nil && want.Kind != workspace.Directory && (now.Names > 1 || wanted[now.ID]) && !now.Same(*f.first) && p.has(f.first.Hash) {
+		f.inside = f.first
 	}
 }
 
@@ -258,11 +257,12 @@ func (p *planner) settle(real string, wanted map[workspace.FileID]bool) {
 func (p *planner) put(real string, want workspace.Snapshot) (put workspace.Put, needed bool) {
 	now := p.now[real]
 	put = workspace.Put{Real: real, Now: now, Want: want}
-	if first, known := p.inside[now.ID]; known && !p.writes[now.ID] && want.Kind != workspace.Directory {
-		put.Into, p.writes[now.ID], needed = &first, true, true
+	there := p.file(now.ID)
+	if there.inside != nil && !there.writes && want.Kind != workspace.Directory {
+		put.Into, there.writes, needed = there.inside, true, true
 	}
 	same := now.Same(want)
-	if _, written := p.inside[now.ID]; written && now.ID == want.ID {
+	if there.inside != nil && now.ID == want.ID {
 		return put, needed // and that is all
 	}
 	if want.Kind != workspace.Regular || now.ID == want.ID || same && now.Names < 2 && !p.shared(real, want.ID) && !p.shared(real, now.ID) {
@@ -271,12 +271,11 @@ func (p *planner) put(real string, want workspace.Snapshot) (put workspace.Put, 
 	// Another file than it was, and names of files count. Two paths that are to have one file both had it when the first
 	// undone call began, since a path keeps its file until a call touches it.
 	put.From = p.source(real, want)
-	if put.From == "" && want.ID.Known() {
-		if twin, made := p.made[want.ID]; made {
-			put.From, put.Twin = twin, true
+	if f := p.file(want.ID); put.From == "" && want.ID.Known() {
+		if f.made != "" {
+			put.From, put.Twin = f.made, true
 		} else {
-			p.made[want.ID] = real
-			put.Parted = want.Names > len(p.had[want.ID])
+			f.made, put.Parted = real, want.Names > len(f.had)
 		}
 	}
 	return put, needed || !same || put.From != "" || now.Names > 1 || p.shared(real, now.ID)
@@ -284,20 +283,18 @@ func (p *planner) put(real string, want workspace.Snapshot) (put workspace.Put, 
 
 // shared reports that another path has the file, or is to have it.
 func (p *planner) shared(real string, id workspace.FileID) bool {
-	return slices.ContainsFunc(p.users[id], func(other string) bool { return other != real })
+	return slices.ContainsFunc(p.file(id).users, func(other string) bool { return other != real })
 }
 
 // source finds another name that the wanted file has now, with what is wanted in it; at worst one in whose place a
 // directory comes.
 func (p *planner) source(real string, want workspace.Snapshot) (found string) {
-	for _, other := range p.users[want.ID] {
+	f := p.file(want.ID)
+	for _, other := range f.users {
 		now := p.now[other]
-		if other == real || now.ID != want.ID {
-			continue
-		}
-		_, written := p.inside[now.ID]
 		switch {
-		case !written && !now.Same(want):
+		case other == real || now.ID != want.ID:
+		case f.inside == nil && !now.Same(want):
 		case p.want[other].Kind != workspace.Directory:
 			return other
 		default:
@@ -322,7 +319,7 @@ func (p *planner) conflict(real string) string {
 	if left.Kind == "" { // the daemon died before it could look
 		return ""
 	}
-	if last, known := p.leaving[left.ID]; known {
+	if last := p.file(left.ID).last; last != nil {
 		left.Hash, left.Size, left.Mode = last.Hash, last.Size, last.Mode
 	}
 	switch {
@@ -336,6 +333,8 @@ func (p *planner) conflict(real string) string {
 		return "Another program has made it since."
 	case now.Kind == left.Kind && now.Hash == left.Hash && slices.Equal(now.Target, left.Target):
 		return "Another program has changed its mode since."
+	case now.Kind == workspace.Link:
+		return "Another program has put a link in its place since."
 	}
-	return cmp.Or(map[workspace.SnapshotKind]string{workspace.Link: "Another program has put a link in its place since."}[now.Kind], "Another program has changed it since.")
+	return "Another program has changed it since."
 }

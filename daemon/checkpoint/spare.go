@@ -83,7 +83,7 @@ func (p *planner) onlyCopy(now, want workspace.Snapshot, losses []loss) string {
 			return fmt.Sprintf("it may be the only copy of %s, which is not kept (%s)", workspace.NameOf(l.real), l.found.Why)
 		}
 	}
-	if _, kept := p.contents[now.ID]; !kept && now.ID.Known() && now.ID.Born < p.history[p.from].Start.UnixNano()-clockGrain {
+	if p.file(now.ID).first == nil && now.ID.Known() && now.ID.Born < p.history[p.from].Start.UnixNano()-clockGrain {
 		return "it was there before under another name, of which nothing was kept, so it may be the only copy"
 	}
 	return ""

@@ -5,17 +5,18 @@
 package checkpoint
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -26,15 +27,13 @@ type Store struct {
 
 	mu      sync.Mutex
 	bytes   int64           // of all contents, as far as known
-	synced  map[string]bool // contents that are surely on the disk
+	synced  map[string]bool // paths of contents that are surely on the disk, and of directories whose own names are
 	whole   map[string]bool // contents that this process has written, or read through and found to be what they should
-	listed  map[string]bool // directories whose names are surely on the disk
 	held    map[string]int  // how many Holds need a content
 	touched map[string]bool // contents that were asked for since the sweep that runs began; nil: none runs
 	swept   time.Time       // when the latest sweep began
 	grown   bool            // something was added since
 	rows    int64           // bytes of rows that were recorded since
-	unnamed time.Time       // see Unnamed
 
 	reading sync.Mutex
 	read    map[[sha256.Size]byte]*Row // see Row
@@ -60,7 +59,7 @@ func Open(dir string) (*Store, error) {
 			return nil, err
 		}
 	}
-	return &Store{dir: dir, synced: map[string]bool{}, whole: map[string]bool{}, listed: map[string]bool{}, held: map[string]int{}}, nil
+	return &Store{dir: dir, synced: map[string]bool{}, whole: map[string]bool{}, held: map[string]int{}}, nil
 }
 
 // A Hold keeps contents for a row that is not recorded yet: until Release no sweep takes them. It is for one goroutine.
@@ -84,8 +83,8 @@ func (h *Hold) Release() {
 	h.hashes = nil
 }
 
-// hold notes a content before it is looked for, so that no sweep comes between.
-func (h *Hold) hold(hash string) {
+// Need holds a content from before it is looked for, so that no sweep comes between.
+func (h *Hold) Need(hash string) {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
 	h.hashes = append(h.hashes, hash)
@@ -94,9 +93,6 @@ func (h *Hold) hold(hash string) {
 		h.store.touched[hash] = true
 	}
 }
-
-// Need holds contents that exist already, for a caller that is about to read them.
-func (h *Hold) Need(hash string) { h.hold(hash) }
 
 // small is the largest content that is read into memory to be hashed and written. The number is our
 // own: most source files.
@@ -110,17 +106,12 @@ func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, er
 		if err != nil {
 			return "", 0, err
 		}
-		hash = hashOf(data)
-		h.hold(hash)
-		if h.store.sound(hash, int64(len(data))) {
-			return hash, int64(len(data)), nil
-		}
-		return h.store.add(h, strings.NewReader(string(data)))
+		content = bytes.NewReader(data)
 	}
 	if hash, n, err = readThrough(content); err != nil {
 		return "", 0, err
 	}
-	h.hold(hash)
+	h.Need(hash)
 	if h.store.sound(hash, n) {
 		return hash, n, nil
 	}
@@ -163,7 +154,7 @@ func (s *Store) add(h *Hold, content io.Reader) (hash string, n int64, err error
 		err = closed
 	}
 	if err == nil {
-		h.hold(hash)
+		h.Need(hash)
 		err = s.place(temp, hash)
 	}
 	if err != nil {
@@ -174,7 +165,7 @@ func (s *Store) add(h *Hold, content io.Reader) (hash string, n int64, err error
 	s.bytes += n
 	s.grown = true
 	s.whole[hash] = true
-	delete(s.synced, hash) // it is another file than one that was
+	delete(s.synced, s.path(hash)) // it is another file than one that was
 	return hash, n, nil
 }
 
@@ -261,52 +252,26 @@ func (s *Store) Read(hash string) ([]byte, error) {
 
 // Sync returns when all that the hold has kept is on the disk, together with the names by which it is found.
 func (h *Hold) Sync() error {
-	hashes := h.unsynced()
-	if len(hashes) == 0 {
-		return nil
-	}
-	var paths, dirs []string
-	for _, hash := range hashes {
-		path := h.store.path(hash)
-		paths = append(paths, path)
-		if dir := filepath.Dir(path); !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
+	s := h.store
+	paths := map[string]bool{}
+	s.mu.Lock()
+	for _, hash := range h.hashes {
+		path := s.path(hash)
+		if dir := filepath.Dir(path); !s.synced[path] {
+			paths[path], paths[dir] = true, true
+			if !s.synced[dir] {
+				paths[s.dir] = true
+			}
 		}
 	}
-	paths = append(paths, dirs...)
-	if h.store.unlisted(dirs) {
-		paths = append(paths, h.store.dir)
-	}
-	if err := syncAll(paths); err != nil {
+	s.mu.Unlock()
+	if err := syncAll(slices.Collect(maps.Keys(paths))); err != nil {
 		return err
 	}
-	h.store.mu.Lock()
-	defer h.store.mu.Unlock()
-	for _, dir := range dirs {
-		h.store.listed[dir] = true
-	}
-	for _, hash := range h.hashes {
-		h.store.synced[hash] = true
-	}
-	return nil
-}
-
-// unlisted reports that one of the directories may be lost with the power.
-func (s *Store) unlisted(dirs []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(dirs, func(dir string) bool { return !s.listed[dir] })
-}
-
-func (h *Hold) unsynced() (hashes []string) {
-	h.store.mu.Lock()
-	defer h.store.mu.Unlock()
-	for _, hash := range h.hashes {
-		if !h.store.synced[hash] && !slices.Contains(hashes, hash) {
-			hashes = append(hashes, hash)
-		}
-	}
-	return hashes
+	maps.Copy(s.synced, paths)
+	return nil
 }
 
 // syncers is how many files are synced side by side: a file system writes what is asked for together at once.

@@ -86,7 +86,7 @@ func TestSweep(t *testing.T) {
 			return map[string]time.Time{
 				kept["ancient"]: now.Add(-time.Hour), kept["old"]: now.Add(-3 * time.Minute), kept["middle"]: now.Add(-2 * time.Minute), kept["new"]: now,
 			}, nil
-		}, limit, now.Add(-30*time.Minute))
+		}, limit, now.Add(-30*time.Minute), time.Time{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -130,7 +130,7 @@ func TestSweepOfWhatWasHeld(t *testing.T) {
 	_, err = store.Sweep(func() (map[string]time.Time, error) {
 		hold.Release()
 		return nil, nil
-	}, 1<<20, time.Now().Add(-time.Hour))
+	}, 1<<20, time.Now().Add(-time.Hour), time.Time{})
 	if err != nil || !store.Has(hash) {
 		t.Errorf("it is gone (%v)", err)
 	}
@@ -184,7 +184,7 @@ func TestSweepBesideKeeping(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := store.Sweep(func() (map[string]time.Time, error) { return nil, nil }, 0, time.Now()); err != nil {
+			if _, err := store.Sweep(func() (map[string]time.Time, error) { return nil, nil }, 0, time.Now(), time.Time{}); err != nil {
 				t.Error(err)
 				return
 			}

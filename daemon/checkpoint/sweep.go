@@ -31,14 +31,6 @@ func (s *Store) Recorded(bytes int) {
 	s.rows += int64(bytes)
 }
 
-// Unnamed sets the time of last use of contents that no row names, after rows were lost. The zero
-// time: no rows were lost, so they are not needed.
-func (s *Store) Unnamed(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unnamed = at
-}
-
 // A kept content and when the newest row that names it was made.
 type content struct {
 	hash string
@@ -48,16 +40,17 @@ type content struct {
 
 // Sweep removes contents that no row names or that are older than oldest, and then the oldest until
 // at most limit bytes are left. rows returns the time of the newest row for each hash; it is called
-// after the sweep has begun. Contents that are stored after that stay, and so do those of a Hold.
-// Sweep returns how many bytes it has removed.
-func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, oldest time.Time) (removed int64, err error) {
+// after the sweep has begun. unnamed is when contents that no row names were last used, after rows
+// were lost; the zero time: no rows were lost, so they are not needed. Contents that are stored after
+// the sweep has begun stay, and so do those of a Hold. Sweep returns how many bytes it has removed.
+func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, oldest, unnamed time.Time) (removed int64, err error) {
 	s.begin()
 	defer s.end()
 	used, err := rows()
 	if err != nil {
 		return 0, err
 	}
-	found, err := s.list(used)
+	found, err := s.list(used, unnamed)
 	if err != nil {
 		return 0, err
 	}
@@ -98,11 +91,8 @@ func (s *Store) end() {
 	s.touched = nil
 }
 
-// list returns all contents.
-func (s *Store) list(used map[string]time.Time) (found []content, err error) {
-	s.mu.Lock()
-	unnamed := s.unnamed
-	s.mu.Unlock()
+// list returns all contents, with when they were last used; for those that no row names that is unnamed.
+func (s *Store) list(used map[string]time.Time, unnamed time.Time) (found []content, err error) {
 	err = filepath.WalkDir(s.dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !hashForm.MatchString(entry.Name()) {
 			return err
@@ -131,7 +121,7 @@ func (s *Store) remove(hash string) (gone bool, err error) {
 	if s.held[hash] > 0 || s.touched[hash] {
 		return false, nil
 	}
-	delete(s.synced, hash)
+	delete(s.synced, s.path(hash))
 	delete(s.whole, hash)
 	if err := os.Remove(s.path(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err

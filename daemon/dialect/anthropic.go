@@ -65,20 +65,14 @@ func (e *events) anthropic(value []byte) (uses []Use, id string, err error) {
 			delete(e.blocks, event.Index)
 		}
 	case "message_delta":
-		uses = e.anthropicStop(event.Delta.StopReason)
+		if reason := event.Delta.StopReason; reason != "" {
+			uses = e.finish(!slices.Contains(cutOffReasons, reason))
+		}
 	case "message_stop":
 		e.ended = true
 		uses = e.finish(true)
 	}
 	return uses, "", err
-}
-
-// anthropicStop judges the blocks that are left by why the message ends.
-func (e *events) anthropicStop(reason string) []Use {
-	if reason == "" {
-		return nil
-	}
-	return e.finish(!slices.Contains(cutOffReasons, reason))
 }
 
 // emptyObject reports whether a block's input is the {} with which one begins whose input comes in deltas.

@@ -13,23 +13,24 @@ type chatChunk struct {
 	Choices []struct {
 		Index int `json:"index"`
 		Delta struct {
-			ToolCalls []chatDelta `json:"tool_calls"`
+			ToolCalls []toolCall `json:"tool_calls"`
 		} `json:"delta"`
 		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
 }
 
-// A chatDelta is a piece of a tool call.
-type chatDelta struct {
-	Index    *int   `json:"index"`
+// A toolCall is a tool call of Chat Completions, or a piece of one in a stream. Some servers send the arguments as an object instead
+// of as its text.
+type toolCall struct {
+	Index    *int   `json:"index"` // only of a piece
 	ID       string `json:"id"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
+	Function *struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
 	} `json:"function"`
 	Custom *struct {
-		Name  string `json:"name"`
-		Input string `json:"input"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
 	} `json:"custom"`
 }
 
@@ -58,21 +59,20 @@ func (e *events) chat(value []byte) (uses []Use, id string, err error) {
 	return uses, chunk.ID, nil
 }
 
-func (e *events) chatDelta(d chatDelta) (uses []Use, err error) {
-	place := e.chatPlace(d)
-	b, err := e.begin(place, Use{ID: d.ID})
+func (e *events) chatDelta(d toolCall) (uses []Use, err error) {
+	var name, text string
+	if d.Function != nil {
+		name, text = d.Function.Name, arguments(d.Function.Arguments)
+	}
+	b, err := e.begin(e.chatPlace(d, text), Use{ID: d.ID})
 	if err != nil {
 		return nil, err
 	}
-	text := d.Function.Arguments
-	if !b.over && d.Function.Name != "" {
-		b.use.Name = d.Function.Name
-	}
 	if d.Custom != nil {
-		text, b.use.Custom = d.Custom.Input, true
-		if d.Custom.Name != "" {
-			b.use.Name = d.Custom.Name
-		}
+		name, text, b.use.Custom = d.Custom.Name, arguments(d.Custom.Input), true
+	}
+	if name != "" && (!b.over || d.Custom != nil) {
+		b.use.Name = name
 	}
 	if err := e.grow(b, text); err != nil {
 		return nil, err
@@ -83,9 +83,9 @@ func (e *events) chatDelta(d chatDelta) (uses []Use, err error) {
 	return nil, nil
 }
 
-// chatPlace returns the place of the call that a piece belongs to. Some servers number all calls 0,
+// chatPlace returns the place of the call that a piece with that text belongs to. Some servers number all calls 0,
 // or not at all: another id begins another call, and a piece without an id belongs to the last.
-func (e *events) chatPlace(d chatDelta) int {
+func (e *events) chatPlace(d toolCall, text string) int {
 	last := e.begun - 1
 	place := last
 	if d.Index != nil {
@@ -97,7 +97,7 @@ func (e *events) chatPlace(d chatDelta) int {
 		return place
 	case b == nil, d.ID != "" && b.use.ID != "" && b.use.ID != d.ID:
 		return e.begun
-	case d.ID == "" && b.over && strings.TrimSpace(d.Function.Arguments) != "" && e.blocks[last] != nil && !e.blocks[last].over:
+	case d.ID == "" && b.over && strings.TrimSpace(text) != "" && e.blocks[last] != nil && !e.blocks[last].over:
 		return last
 	}
 	return place

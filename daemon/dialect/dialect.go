@@ -72,8 +72,7 @@ func (f *Failure) Error() string {
 
 // A Message collects the tool uses of one message. Its zero value is ready to use. It is not safe for concurrent use.
 type Message struct {
-	format Format
-	id     string
+	heading
 	count  int
 	ids    map[string]int // places of the tool uses with an id of the model's
 	events *events        // nil: no event of a stream came
@@ -90,10 +89,13 @@ func (m *Message) ID() string { return m.id }
 // returns the tool uses that are complete by that, in order, beside an error too. After an error,
 // which is a [*Failure] or describes what was expected, the message accepts nothing more.
 func (m *Message) Add(value []byte) ([]Use, error) {
-	if string(value) == streamEnd {
-		return m.endEvents()
-	}
-	if !json.Valid(value) {
+	switch {
+	case string(value) == streamEnd && m.events == nil:
+		return nil, errors.New("[DONE] ends a stream, and none of its events came before it")
+	case string(value) == streamEnd:
+		m.events.ended = true
+		return m.accept(m.events.finish(true), nil)
+	case !json.Valid(value):
 		return nil, &syntaxError{value}
 	}
 	if uses, is, err := m.event(value); is || err != nil {
@@ -101,7 +103,7 @@ func (m *Message) Add(value []byte) ([]Use, error) {
 	}
 	p, err := readValue(value)
 	if err == nil {
-		err = m.join(p)
+		err = m.join(p.heading)
 	}
 	if err != nil {
 		return nil, err
@@ -128,20 +130,26 @@ func (m *Message) End() ([]Use, Ending, error) {
 	return uses, Ending{CutOff: append(m.cut, m.events.cut...), Broken: broken}, err
 }
 
+// A heading is what the parts of a message have in common.
+type heading struct {
+	format Format
+	id     string // the API's name of the message; empty: none
+}
+
 // join takes what is known of a further part of the message.
-func (m *Message) join(p part) error {
+func (h *heading) join(next heading) error {
 	switch {
-	case p.format == Silent:
+	case next.format == Silent:
 		return nil
-	case m.format == Silent:
-		m.format = p.format
-	case m.format != p.format:
-		return fmt.Errorf("this is %s, but what came before is %s: send one message at a time", p.format, m.format)
+	case h.format == Silent:
+		h.format = next.format
+	case h.format != next.format:
+		return fmt.Errorf("this is %s, but what came before is %s: send one message at a time", next.format, h.format)
 	}
-	if m.id != "" && p.id != "" && m.id != p.id {
-		return fmt.Errorf("this is a second message (%s after %s): send one message at a time", p.id, m.id)
+	if h.id != "" && next.id != "" && h.id != next.id {
+		return fmt.Errorf("this is a second message (%s after %s): send one message at a time", next.id, h.id)
 	}
-	m.id = cmp.Or(m.id, p.id)
+	h.id = cmp.Or(h.id, next.id)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,14 +31,6 @@ type block struct {
 // streamEnd ends the stream of Chat Completions; it is not JSON.
 const streamEnd = "[DONE]"
 
-func (m *Message) endEvents() ([]Use, error) {
-	if m.events == nil {
-		return nil, errors.New("[DONE] ends a stream, and none of its events came before it")
-	}
-	m.events.ended = true
-	return m.accept(m.events.finish(true), nil)
-}
-
 // event reads value if it is an event of a stream. An event of an unknown type is ignored: new
 // types appear all the time.
 func (m *Message) event(value []byte) (uses []Use, is bool, err error) {
@@ -57,12 +48,12 @@ func (m *Message) event(value []byte) (uses []Use, is bool, err error) {
 	if m.events == nil {
 		m.events = &events{blocks: map[int]*block{}}
 	}
-	if err := m.join(part{format: format}); err != nil {
+	if err := m.join(heading{format: format}); err != nil {
 		return nil, true, err
 	}
 	uses, id, err := read(m.events, value)
 	if err == nil {
-		err = m.join(part{format: format, id: id})
+		err = m.join(heading{format, id})
 	}
 	return uses, true, err
 }

@@ -17,10 +17,8 @@ func readLine(text json.RawMessage) (part, error) {
 		InputJSON *string         `json:"input_json"`
 		Timeout   string          `json:"timeout"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
-		return part{}, fmt.Errorf("%w: a tool use has id, name, input or input_json, and timeout", err)
+	if err := strictly(text, &line, "a tool use has id, name, input or input_json, and timeout"); err != nil {
+		return part{}, err
 	}
 	if line.Name == "" {
 		return part{}, errors.New("the tool use has no name")
@@ -39,7 +37,7 @@ func readLine(text json.RawMessage) (part, error) {
 		}
 		u.Timeout = limit
 	}
-	return part{format: Lines, uses: []Use{u}}, nil
+	return partOf(Lines, u), nil
 }
 
 // readWrapped reads {"tool_use": {...}}, the line that the Execute stream takes.
@@ -47,10 +45,8 @@ func readWrapped(whole, inner json.RawMessage) (part, error) {
 	var only struct {
 		ToolUse json.RawMessage `json:"tool_use"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(whole))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&only); err != nil {
-		return part{}, fmt.Errorf("%w: beside tool_use nothing else is expected", err)
+	if err := strictly(whole, &only, "beside tool_use nothing else is expected"); err != nil {
+		return part{}, err
 	}
 	if inner[0] != '{' {
 		return part{}, fmt.Errorf("tool_use is %s: expected an object", excerpt(inner))
@@ -58,17 +54,14 @@ func readWrapped(whole, inner json.RawMessage) (part, error) {
 	return readLine(inner)
 }
 
-// readBlock reads an Anthropic content block of type tool_use.
-func readBlock(text json.RawMessage) (part, error) {
-	var block struct {
-		ID    string          `json:"id"`
-		Name  string          `json:"name"`
-		Input json.RawMessage `json:"input"`
+// strictly decodes an object that has no other fields than v.
+func strictly(text json.RawMessage, v any, expected string) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		return fmt.Errorf("%w: %s", err, expected)
 	}
-	if err := json.Unmarshal(text, &block); err != nil {
-		return part{}, fmt.Errorf("the tool_use block is of no known form: %w", err)
-	}
-	return part{format: Anthropic, uses: []Use{{ID: block.ID, Name: block.Name, Input: string(block.Input)}}}, nil
+	return nil
 }
 
 // readChoices reads a whole chat completion. Its tool calls must be in one choice: a conversation goes on with one.
@@ -101,37 +94,12 @@ func readChoices(v value) (part, error) {
 }
 
 func readToolCalls(text json.RawMessage) (part, error) {
-	var calls []json.RawMessage
-	if err := json.Unmarshal(text, &calls); err != nil {
-		return part{}, err
-	}
-	var m part
-	for i, call := range calls {
-		read, err := readToolCall(call)
-		if err == nil {
-			err = m.join(read)
-		}
-		if err != nil {
-			return part{}, fmt.Errorf("tool call %d: %w", i, err)
-		}
-	}
-	return m, nil
+	return readAll(text, "tool call", readToolCall)
 }
 
-// readToolCall reads one of tool_calls. Some servers send the arguments as an object instead of as
-// its text.
+// readToolCall reads one of tool_calls.
 func readToolCall(text json.RawMessage) (part, error) {
-	var call struct {
-		ID       string `json:"id"`
-		Function *struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-		Custom *struct {
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		} `json:"custom"`
-	}
+	var call toolCall
 	if err := json.Unmarshal(text, &call); err != nil {
 		return part{}, fmt.Errorf("it is of no known form: %w", err)
 	}
@@ -144,13 +112,14 @@ func readToolCall(text json.RawMessage) (part, error) {
 	default:
 		return part{}, fmt.Errorf("an object with %s is not a tool call: expected a function", keys(text))
 	}
-	return part{format: Chat, uses: []Use{u}}, nil
+	return partOf(Chat, u), nil
 }
 
-// readItem reads an item of a Responses output.
+// readItem reads an Anthropic content block of type tool_use, or an item of a Responses output.
 func readItem(text json.RawMessage) (part, error) {
 	var item struct {
 		Type      string          `json:"type"`
+		ID        string          `json:"id"`
 		CallID    string          `json:"call_id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
@@ -158,16 +127,19 @@ func readItem(text json.RawMessage) (part, error) {
 		Status    string          `json:"status"`
 	}
 	if err := json.Unmarshal(text, &item); err != nil {
-		return part{}, fmt.Errorf("the item is of no known form: %w", err)
+		return part{}, fmt.Errorf("the tool use is of no known form: %w", err)
 	}
 	u := Use{ID: item.CallID, Name: item.Name, Input: arguments(item.Arguments)}
-	if item.Type == "custom_tool_call" {
+	switch {
+	case item.Type == "tool_use":
+		return partOf(Anthropic, Use{ID: item.ID, Name: item.Name, Input: string(item.Input)}), nil
+	case item.Type == "custom_tool_call":
 		u.Input, u.Custom = string(item.Input), true
 	}
 	if item.Status == "incomplete" { // the API's own word that it was cut off
-		return part{format: Responses, cut: []string{u.Name}}, nil
+		return part{heading: heading{format: Responses}, cut: []string{u.Name}}, nil
 	}
-	return part{format: Responses, uses: []Use{u}}, nil
+	return partOf(Responses, u), nil
 }
 
 // arguments returns the text that a model wrote as arguments. It may not be JSON, which the daemon

@@ -50,13 +50,7 @@ func (e *events) item(place int, text json.RawMessage) (*block, part, error) {
 	if err != nil {
 		return nil, part{}, err
 	}
-	u := Use{}
-	for _, u = range p.uses {
-	}
-	if len(p.cut) > 0 {
-		u.Name = p.cut[0]
-	}
-	b, err := e.begin(place, u)
+	b, err := e.begin(place, Use{Name: arguments(v.Name)})
 	return b, p, err
 }
 

@@ -75,8 +75,7 @@ func (r *Reader) rest() ([]Use, error) {
 	} else if len(r.text) > 0 {
 		uses, err = r.take(r.text, r.line)
 	}
-	var syntax *syntaxError
-	if errors.As(err, &syntax) && r.events != nil {
+	if _, is := errors.AsType[*syntaxError](err); is && r.events != nil {
 		r.events.ended = false
 		return uses, nil
 	}
@@ -87,15 +86,14 @@ func (r *Reader) rest() ([]Use, error) {
 func (r *Reader) take(value []byte, line int) ([]Use, error) {
 	r.values++
 	uses, err := r.Add(bytes.Clone(value)) // text is written to again
-	var syntax *syntaxError
-	var failure *Failure
-	switch {
-	case err == nil, errors.As(err, &failure):
+	if _, failed := errors.AsType[*Failure](err); err == nil || failed {
 		return uses, err
-	case errors.As(err, &syntax):
-		return uses, fmt.Errorf("line %d is not JSON: %w", line+1, err)
 	}
-	return uses, fmt.Errorf("line %d: %w", line+1, err)
+	is := ":"
+	if _, bad := errors.AsType[*syntaxError](err); bad {
+		is = " is not JSON:"
+	}
+	return uses, fmt.Errorf("line %d%s %w", line+1, is, err)
 }
 
 // skip drops the space before a value, and finds out the form.

@@ -15,21 +15,32 @@ import (
 // A part is the content of one JSON value: a whole message, or a piece of one. Only the content
 // decides what is a tool use, never a stop reason.
 type part struct {
-	format Format
-	id     string // the API's name of the message; empty: none
-	uses   []Use
-	cut    []string // names of tool uses that the API itself calls incomplete
+	heading
+	uses []Use
+	cut  []string // names of tool uses that the API itself calls incomplete
 }
 
-// join adds the next piece of the same value.
-func (p *part) join(next part) error {
-	m := Message{format: p.format, id: p.id}
-	if err := m.join(next); err != nil {
-		return err
+// partOf returns the part that is one tool use.
+func partOf(format Format, u Use) part { return part{heading: heading{format: format}, uses: []Use{u}} }
+
+// readAll reads the elements of a list, each a part of the same value. what is an element's name in errors.
+func readAll(text json.RawMessage, what string, read func(json.RawMessage) (part, error)) (part, error) {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(text, &elements); err != nil {
+		return part{}, err
 	}
-	p.format, p.id = m.format, m.id
-	p.uses, p.cut = append(p.uses, next.uses...), append(p.cut, next.cut...)
-	return nil
+	var all part
+	for i, element := range elements {
+		next, err := read(element)
+		if err == nil {
+			err = all.join(next.heading)
+		}
+		if err != nil {
+			return part{}, fmt.Errorf("%s %d: %w", what, i, err)
+		}
+		all.uses, all.cut = append(all.uses, next.uses...), append(all.cut, next.cut...)
+	}
+	return all, nil
 }
 
 // A value is every field by which a JSON object can be recognised. Names that two APIs share have
@@ -137,9 +148,7 @@ func readPiece(text json.RawMessage, v value) (part, error) {
 	switch {
 	case v.ToolUse != nil:
 		return readWrapped(text, v.ToolUse)
-	case v.Type == "tool_use":
-		return readBlock(text)
-	case v.Type == "function_call", v.Type == "custom_tool_call":
+	case v.Type == "tool_use", v.Type == "function_call", v.Type == "custom_tool_call":
 		return readItem(text)
 	case v.Function != nil, v.Type == "custom" && v.Custom != nil:
 		return readToolCall(text)
@@ -168,23 +177,7 @@ func (p part) called(id string) part {
 	return p
 }
 
-func readArray(text json.RawMessage) (part, error) {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(text, &parts); err != nil {
-		return part{}, err
-	}
-	var m part
-	for i, element := range parts {
-		read, err := readPart(element)
-		if err == nil {
-			err = m.join(read)
-		}
-		if err != nil {
-			return part{}, fmt.Errorf("element %d: %w", i, err)
-		}
-	}
-	return m, nil
-}
+func readArray(text json.RawMessage) (part, error) { return readAll(text, "element", readPart) }
 
 // readPart reads an element of a message's content. A whole message in there makes it a
 // conversation, and it is unknown which of its tool uses were answered.

@@ -58,56 +58,44 @@ func (l *Log) Has(call string) (bool, error) {
 
 // Calls is how many call keys there are of which a record is kept.
 func (l *Log) Calls() (int, error) {
-	if _, err := l.lookup(0); err != nil { // sees that the table is there
-		return 0, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.calls), nil
+	n := 0
+	err := l.withCalls(func() error {
+		n = len(l.calls)
+		return nil
+	})
+	return n, err
 }
 
 // one reads a record, and the number of the one before it of the same call. A
 // record that has been trimmed meanwhile comes back empty.
 func (l *Log) one(seq uint64) (r Record, before uint64, err error) {
 	db := l.store.db
-	found := false
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.conn == nil {
-		return r, 0, ErrClosed
-	}
-	err = db.rowsLocked(db.one, func(scan scanner) (bool, error) {
-		found = true
-		var at int64
-		err := scan(&at, &r.Kind, &r.Call, &before, &r.Turn, &r.Body)
-		r.Seq, r.Time = seq, time.Unix(0, at)
-		return false, err
-	}, l.row(seq))
-	if err == nil && !found && seq >= l.First() {
-		if err = l.present(); err == nil {
-			err = db.notedLocked(l.missing(seq))
+	err = db.locked(func() error {
+		found := false
+		err := db.rowsLocked("select time, kind, call, prev, turn, body from records where id = ?", func(scan scanner) (bool, error) {
+			found = true
+			var at int64
+			err := scan(&at, &r.Kind, &r.Call, &before, &r.Turn, &r.Body)
+			r.Seq, r.Time = seq, time.Unix(0, at)
+			return false, err
+		}, l.row(seq))
+		if err == nil && !found && seq >= l.First() {
+			if err = l.present(); err == nil {
+				err = db.notedLocked(l.missing(seq))
+			}
 		}
-	}
+		return err
+	})
 	return r, before, err
 }
 
 // lookup returns the newest record of the calls with this hash, or 0.
-func (l *Log) lookup(call uint64) (uint64, error) {
-	for {
-		l.mu.Lock()
-		loaded, gone, seq := l.calls != nil, l.gone, l.calls[call]
-		l.touched = true
-		l.mu.Unlock()
-		if gone {
-			return 0, ErrNotFound
-		}
-		if loaded {
-			return seq, nil
-		}
-		if err := l.loadCalls(); err != nil {
-			return 0, err
-		}
-	}
+func (l *Log) lookup(call uint64) (seq uint64, err error) {
+	err = l.withCalls(func() error {
+		seq = l.calls[call]
+		return nil
+	})
+	return seq, err
 }
 
 // newestOf is lookup for the writer, whose entries pin the table.
@@ -119,33 +107,13 @@ func (l *Log) newestOf(call uint64) uint64 {
 
 // pin sees that the table is in memory and keeps it there until unpin.
 func (l *Log) pin() error {
-	for {
-		switch pinned, err := l.tryPin(); {
-		case err != nil:
-			return err
-		case pinned:
-			return nil
+	return l.withCalls(func() error {
+		if l.sealed {
+			return ErrSealed
 		}
-		if err := l.loadCalls(); err != nil {
-			return err
-		}
-	}
-}
-
-func (l *Log) tryPin() (pinned bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.gone:
-		return false, ErrNotFound
-	case l.sealed:
-		return false, ErrSealed
-	case l.calls == nil:
-		return false, nil
-	}
-	l.pins++
-	l.touched = true
-	return true, nil
+		l.pins++
+		return nil
+	})
 }
 
 func (l *Log) unpin() {
@@ -154,25 +122,63 @@ func (l *Log) unpin() {
 	l.pins--
 }
 
+// withCalls runs do with mu locked and the table in memory.
+func (l *Log) withCalls(do func() error) (err error) {
+	for {
+		l.mu.Lock()
+		loaded := l.calls != nil
+		switch {
+		case l.gone:
+			err = ErrNotFound
+		case loaded:
+			l.touched = true
+			err = do()
+		}
+		l.mu.Unlock()
+		if loaded || err != nil {
+			return err
+		}
+		if err := l.loadCalls(); err != nil {
+			return err
+		}
+	}
+}
+
 // loadCalls builds the table. No record is added meanwhile: entries that are
 // in the queue pin the table, so without a table there are none.
 func (l *Log) loadCalls() error {
 	l.loading.Lock()
 	defer l.loading.Unlock()
 	l.mu.Lock()
-	loaded, first, last := l.calls != nil, l.first, l.last
+	loaded, next, last := l.calls != nil, l.first, l.last
 	l.mu.Unlock()
 	if loaded {
 		return nil
 	}
 	calls := map[uint64]uint64{}
 	var bytes int64
-	for first <= last {
-		next, err := l.scanCalls(calls, &bytes, first, last)
+	for next <= last {
+		rows, from := 0, next
+		next = last + 1
+		err := l.store.db.query("select id, call, length(body) from records where id between ? and ? order by id limit ?", func(scan scanner) (bool, error) {
+			var row, length int64
+			var call string
+			if err := scan(&row, &call, &length); err != nil {
+				return false, err
+			}
+			bytes += length + recordBytes
+			seq := uint64(row & maxSeq)
+			if call != "" {
+				calls[callHash(call)] = seq
+			}
+			if rows++; rows == scanStep {
+				next = seq + 1
+			}
+			return true, nil
+		}, l.row(from), l.row(last), scanStep)
 		if err != nil {
 			return err
 		}
-		first = next
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,30 +191,6 @@ func (l *Log) loadCalls() error {
 	return nil
 }
 
-// scanCalls reads one step's worth of records and returns where to go on.
-func (l *Log) scanCalls(calls map[uint64]uint64, bytes *int64, from, last uint64) (next uint64, err error) {
-	db := l.store.db
-	next = last + 1
-	rows := 0
-	err = db.query(db.scan, func(scan scanner) (bool, error) {
-		var row, length int64
-		var call string
-		if err := scan(&row, &call, &length); err != nil {
-			return false, err
-		}
-		*bytes += length + recordBytes
-		seq := uint64(row & maxSeq)
-		if call != "" {
-			calls[callHash(call)] = seq
-		}
-		if rows++; rows == scanStep {
-			next = seq + 1
-		}
-		return true, nil
-	}, l.row(from), l.row(last), scanStep)
-	return next, err
-}
-
 // sweep drops the tables that were not needed since the last sweep and returns
 // how many are left.
 func (s *Store) sweep() (left int) {
@@ -216,33 +198,28 @@ func (s *Store) sweep() (left int) {
 	defer s.mu.Unlock()
 	for name, known := range s.logs {
 		l := known.log()
-		switch {
-		case l == nil:
+		if l == nil {
 			delete(s.logs, name)
 			continue
-		case known.open != nil && l.isSealed():
-			s.logs[name] = knownLog{sealed: weak.Make(l)}
 		}
-		if l.dropIdle() {
+		kept, sealed := l.dropIdle()
+		if kept {
 			left++
+		}
+		if known.open != nil && sealed {
+			s.logs[name] = knownLog{sealed: weak.Make(l)}
 		}
 	}
 	return left
 }
 
-func (l *Log) isSealed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sealed
-}
-
-// dropIdle reports whether the table was kept.
-func (l *Log) dropIdle() (kept bool) {
+// dropIdle reports whether the table was kept, and whether the log is sealed.
+func (l *Log) dropIdle() (kept, sealed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pins == 0 && !l.touched {
 		l.calls = nil
 	}
 	l.touched = false
-	return l.calls != nil
+	return l.calls != nil, l.sealed
 }

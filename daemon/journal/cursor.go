@@ -3,7 +3,10 @@
 
 package journal
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // tailLimit bounds what a log keeps in memory for cursors that have not read
 // it yet, in bytes of bodies. A slower cursor reads the database.
@@ -59,11 +62,7 @@ func (c *Cursor) Next() ([]Record, error) {
 func (l *Log) Read() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	read := l.last
-	for _, c := range l.cursors {
-		read = min(read, c.pos)
-	}
-	return read
+	return l.readByAll()
 }
 
 // Wake returns a channel that is signalled after records were committed that
@@ -77,7 +76,7 @@ func (c *Cursor) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor) bool { return other == c })
-	l.dropRead()
+	l.dropTail(l.readByAll(), math.MaxInt)
 }
 
 // ready returns the records after the cursor if they are in memory; otherwise
@@ -107,41 +106,34 @@ func (l *Log) ready(c *Cursor) (records []Record, upTo uint64, err error) {
 // The functions below are called with mu held. The tail, if it is not empty,
 // has no gap and ends with the newest record.
 
+// readByAll is Read with mu held.
+func (l *Log) readByAll() uint64 {
+	read := l.last
+	for _, c := range l.cursors {
+		read = min(read, c.pos)
+	}
+	return read
+}
+
 // advance moves a cursor and drops what every cursor has read.
 func (l *Log) advance(c *Cursor, to uint64) {
 	c.pos = to
-	l.dropRead()
+	l.dropTail(l.readByAll(), math.MaxInt)
 }
 
 func (l *Log) addTail(r Record) {
 	l.tail = append(l.tail, r)
 	l.tailBytes += len(r.Body) + recordCost
-	if l.tailBytes <= tailLimit {
-		return
+	if l.tailBytes > tailLimit {
+		// Half of it goes at once: dropping one by one would move all the others for each record.
+		l.dropTail(0, tailLimit/2)
 	}
-	// Half of it goes at once: dropping one by one would move all the others
-	// for each record.
-	drop, bytes := 0, l.tailBytes
-	for bytes > tailLimit/2 {
-		bytes -= len(l.tail[drop].Body) + recordCost
-		drop++
-	}
-	l.dropTail(l.tail[drop-1].Seq)
 }
 
-// dropRead drops what no cursor has still to read.
-func (l *Log) dropRead() {
-	read := l.last
-	for _, c := range l.cursors {
-		read = min(read, c.pos)
-	}
-	l.dropTail(read)
-}
-
-// dropTail drops the records up to and including upTo from memory.
-func (l *Log) dropTail(upTo uint64) {
+// dropTail drops the records up to and including upTo from memory, and more while they take more than most bytes.
+func (l *Log) dropTail(upTo uint64, most int) {
 	drop := 0
-	for drop < len(l.tail) && l.tail[drop].Seq <= upTo {
+	for drop < len(l.tail) && (l.tail[drop].Seq <= upTo || l.tailBytes > most) {
 		l.tailBytes -= len(l.tail[drop].Body) + recordCost
 		drop++
 	}
@@ -156,9 +148,6 @@ func (l *Log) dropTail(upTo uint64) {
 
 func (l *Log) wakeCursors() {
 	for _, c := range l.cursors {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
+		signal(c.wake)
 	}
 }

@@ -57,8 +57,8 @@ func (e *VersionError) Error() string {
 // that SQLite once accepted can fail for want of room, access or memory;
 // whatever else it complains of is in the file.
 func classify(path string, err error) error {
-	var se *sqlite.Error
-	if !errors.As(err, &se) {
+	se, is := errors.AsType[*sqlite.Error](err)
+	if !is {
 		return err
 	}
 	switch se.Code() {

@@ -48,13 +48,19 @@ func makeFile(dir string) (path string, err error) {
 // SetAside renames the database in dir, so that the next Open starts a new
 // one, and returns its new path. No store may have it open.
 func SetAside(dir string) (string, error) {
-	path := filepath.Join(dir, fileName)
-	aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !os.IsNotExist(err) {
-		return "", err
+	path, aside := asideOf(dir)
+	err := ignoreMissing(os.Rename(path+"-wal", aside+"-wal"))
+	if err == nil {
+		err = ignoreMissing(os.Remove(filepath.Join(dir, suspectName)))
 	}
-	if err := os.Remove(filepath.Join(dir, suspectName)); err != nil && !os.IsNotExist(err) {
+	if err != nil {
 		return "", err
 	}
 	return aside, os.Rename(path, aside)
+}
+
+// asideOf returns the path of the database in dir, and the one that it gets when it is put out of the way.
+func asideOf(dir string) (path, aside string) {
+	path = filepath.Join(dir, fileName)
+	return path, path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
 }

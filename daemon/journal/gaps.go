@@ -28,7 +28,7 @@ func (l *Log) past(seq uint64) uint64 {
 
 // gaps reads those of a log; the database is locked.
 func (s *Store) gaps(log int64) (gaps []Gap, err error) {
-	err = s.db.rowsLocked(s.db.gaps, func(scan scanner) (bool, error) {
+	err = s.db.rowsLocked("select first, last from gaps where log = ? order by first", func(scan scanner) (bool, error) {
 		var g Gap
 		if err := scan(&g.First, &g.Last); err != nil {
 			return false, err

@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,12 +104,9 @@ func (l *Log) admit(p *Pending) error {
 
 func checkSizes(entries []Entry, state []Put) error {
 	large := func(p Put) bool { return len(p.Value) > MaxBody }
-	for _, e := range entries {
-		if len(e.Body) > MaxBody || slices.ContainsFunc(e.State, large) {
-			return ErrTooLarge
-		}
-	}
-	if slices.ContainsFunc(state, large) {
+	if slices.ContainsFunc(state, large) || slices.ContainsFunc(entries, func(e Entry) bool {
+		return len(e.Body) > MaxBody || slices.ContainsFunc(e.State, large)
+	}) {
 		return ErrTooLarge
 	}
 	return nil
@@ -137,7 +135,7 @@ func (l *Log) State(prefix string) (map[string][]byte, error) {
 	}
 	state := map[string][]byte{}
 	db := l.store.db
-	err := db.query(db.getState, func(scan scanner) (bool, error) {
+	err := db.query("select key, value from state where log = ? and key >= ? order by key", func(scan scanner) (bool, error) {
 		var key string
 		var value []byte
 		if err := scan(&key, &value); err != nil || !strings.HasPrefix(key, prefix) {
@@ -171,7 +169,7 @@ func (l *Log) Seal() error {
 		if err := l.present(); err != nil {
 			return err
 		}
-		return db.execLocked(db.seal, time.Now().UnixNano(), bytes, last, l.id)
+		return db.execLocked("update logs set sealed = ?, bytes = ?, last = ? where id = ?", time.Now().UnixNano(), bytes, last, l.id)
 	})
 	if err != nil {
 		l.mu.Lock()
@@ -215,35 +213,30 @@ func (l *Log) read(after, upTo uint64) ([]Record, error) {
 	records := make([]Record, 0, upTo-after)
 	size := 0
 	db := l.store.db
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.conn == nil {
-		return nil, ErrClosed
-	}
-	err := db.rowsLocked(db.read, func(scan scanner) (bool, error) {
-		var r Record
-		var row, at int64
-		if err := scan(&row, &at, &r.Kind, &r.Call, &r.Turn, &r.Body); err != nil {
-			return false, err
+	err := db.locked(func() error {
+		err := db.rowsLocked("select id, time, kind, call, turn, body from records where id between ? and ? order by id", func(scan scanner) (bool, error) {
+			var r Record
+			var row, at int64
+			if err := scan(&row, &at, &r.Kind, &r.Call, &r.Turn, &r.Body); err != nil {
+				return false, err
+			}
+			r.Seq, r.Time = uint64(row&maxSeq), time.Unix(0, at)
+			if want := after + 1 + uint64(len(records)); r.Seq != want {
+				return false, l.missing(want)
+			}
+			records = append(records, r)
+			size += len(r.Body)
+			return size < readBytes, nil
+		}, l.row(after+1), l.row(upTo))
+		if len(records) > 0 {
+			return nil // readable records are returned first; the damage is reported when its turn comes
 		}
-		r.Seq, r.Time = uint64(row&maxSeq), time.Unix(0, at)
-		if want := after + 1 + uint64(len(records)); r.Seq != want {
-			return false, l.missing(want)
+		if err := l.present(); err != nil || l.First() > after+1 {
+			return err
 		}
-		records = append(records, r)
-		size += len(r.Body)
-		return size < readBytes, nil
-	}, l.row(after+1), l.row(upTo))
-	if len(records) > 0 {
-		return records, nil // readable records are returned first; the damage is reported when its turn comes
-	}
-	if err := l.present(); err != nil || l.First() > after+1 {
-		return nil, err
-	}
-	if err == nil {
-		err = l.missing(after + 1)
-	}
-	return nil, db.notedLocked(err)
+		return db.notedLocked(cmp.Or(err, l.missing(after+1)))
+	})
+	return records, err
 }
 
 func (l *Log) missing(seq uint64) error {

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
 const (
@@ -50,8 +49,7 @@ type Loss struct {
 // database that can be opened or salvaged again. A [*CorruptError] says that
 // nothing can be read: [SetAside] is what is left.
 func Salvage(dir string) (*Salvaged, error) {
-	path := filepath.Join(dir, fileName)
-	aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	path, aside := asideOf(dir)
 	part := path + partSuffix
 	report, err := salvage(path, part, aside)
 	if err != nil { // as on a full disk
@@ -70,7 +68,7 @@ func salvage(path, part, aside string) (*Salvaged, error) {
 	if err := copyFile(path, aside); err != nil {
 		return nil, err
 	}
-	if err := copyFile(path+"-wal", aside+"-wal"); err != nil && !os.IsNotExist(err) {
+	if err := ignoreMissing(copyFile(path+"-wal", aside+"-wal")); err != nil {
 		return nil, err
 	}
 	if err := removeAll(part); err != nil { // an earlier attempt's
@@ -138,15 +136,10 @@ func salvageInto(path, part string) (*Salvaged, error) {
 		return nil, err
 	}
 	defer func() { _ = old.close() }() // nothing of it is needed any more
-	for _, pragma := range []string{
-		"pragma locking_mode = exclusive",
-		"pragma writable_schema = on", // a file that was cut off can be read as far as it goes
-		"pragma cell_size_check = on",
-		"pragma trusted_schema = off",
-	} {
-		if err := old.run(pragma); err != nil {
-			return nil, err
-		}
+	// With a writable schema a file that was cut off can be read as far as it goes.
+	err = old.run("pragma locking_mode = exclusive; pragma writable_schema = on; pragma cell_size_check = on; pragma trusted_schema = off")
+	if err != nil {
+		return nil, err
 	}
 	_ = old.run("pragma wal_checkpoint(truncate)") // so that the pages are in one file; if not, there are fewer to scan
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -163,7 +156,7 @@ func salvageInto(path, part string) (*Salvaged, error) {
 		_ = s.pages.close() // it was only read
 	}
 	if err == nil {
-		err = into.update(common, func() error { return into.execLocked(into.setMeta, metaEpoch, rand.Text()) })
+		err = into.update(common, func() error { return into.execLocked(setMeta, metaEpoch, rand.Text()) })
 	}
 	return s.report, errors.Join(err, into.close())
 }
@@ -229,60 +222,46 @@ func (s *salvaging) logs() error {
 // loss.
 func (s *salvaging) log(f found) error {
 	loss := Loss{Log: f.name}
-	err := s.into.update(common, func() error {
-		var sealed any = f.sealed
-		_, err := s.into.conn.ExecContext(background, "insert into logs (id, name, created, sealed, first) values (?, ?, ?, ?, ?)",
-			f.id, f.name, f.created, sealed, int64(f.first))
-		return classify(s.into.path, err)
-	})
-	if err != nil {
-		return err
-	}
 	if err := s.records(f, &loss); err != nil {
 		return err
 	}
-	if err := s.state(f, &loss); err != nil {
-		return err
-	}
+	state := s.state(f.id, &loss)
 	if len(loss.Gaps) > 0 || loss.Tail || loss.State {
 		s.report.Lost = append(s.report.Lost, loss)
 	}
-	return nil
+	return s.into.update(common, func() error {
+		err := s.into.execLocked("insert into logs (id, name, created, sealed, first) values (?, ?, ?, ?, ?)", f.id, f.name, f.created, f.sealed, int64(f.first))
+		for _, g := range loss.Gaps {
+			if err == nil {
+				err = s.into.execLocked("insert into gaps (log, first, last) values (?, ?, ?)", f.id, int64(g.First), int64(g.Last))
+			}
+		}
+		for key, value := range state {
+			if err == nil {
+				err = s.into.execLocked(setState, f.id, key, blob(value))
+			}
+		}
+		return err
+	})
 }
 
-// state saves that of a log, from both ends as far as it can be read.
-func (s *salvaging) state(f found, loss *Loss) error {
+// state reads that of a log, from both ends as far as it can be read.
+func (s *salvaging) state(log int64, loss *Loss) map[string][]byte {
 	values := map[string][]byte{}
 	for _, order := range []string{"asc", "desc"} {
-		if s.readState(f.id, order, values) == nil {
+		err := s.old.rowsLocked("select key, value from state where log = ? order by key "+order, func(scan scanner) (bool, error) {
+			var key string
+			var value []byte
+			err := scan(&key, &value)
+			if err == nil {
+				values[key] = value
+			}
+			return true, err
+		}, log)
+		if err == nil {
 			break
 		}
 		loss.State = true
 	}
-	return s.into.update(common, func() error {
-		for key, value := range values {
-			if err := s.into.execLocked(s.into.setState, f.id, key, blob(value)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// readState reads the state of a log in that order, up to damage.
-func (s *salvaging) readState(log int64, order string, into map[string][]byte) error {
-	rows, err := s.old.conn.QueryContext(background, "select key, value from state where log = ? order by key "+order, log)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var key string
-		var value []byte
-		if err := rows.Scan(&key, &value); err != nil {
-			return err
-		}
-		into[key] = value
-	}
-	return rows.Err()
+	return values
 }

@@ -43,17 +43,7 @@ func (s *salvaging) records(f found, loss *Loss) error {
 	case broken != nil && f.last < 0:
 		loss.Tail = r.walk.tail
 	}
-	if len(loss.Gaps) == 0 {
-		return nil
-	}
-	return s.into.update(common, func() error {
-		for _, g := range loss.Gaps {
-			if err := s.into.execLocked(s.into.addGap, l.id, int64(g.First), int64(g.Last)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return nil
 }
 
 // scanned takes a row that the tree has led to.
@@ -104,24 +94,20 @@ func (r *rescue) take(x saved) {
 	}
 }
 
+// flush writes the batch, with links that lead from each record to the one before of its call that is there.
 func (r *rescue) flush() {
-	if r.wrong == nil && len(r.batch) > 0 {
-		r.wrong = r.write(r.log, r.batch, r.calls)
+	batch := r.batch
+	if r.batch = nil; r.wrong != nil || len(batch) == 0 {
+		return
 	}
-	r.batch = nil
-}
-
-// write writes records with links that lead from each to the one before of its
-// call that is there.
-func (s *salvaging) write(l *Log, batch []saved, calls map[string]uint64) error {
-	return s.into.update(common, func() error {
-		for _, r := range batch {
+	r.wrong = r.into.update(common, func() error {
+		for _, x := range batch {
 			var before uint64
-			if r.Call != "" {
-				before = calls[r.Call]
-				calls[r.Call] = r.Seq
+			if x.Call != "" {
+				before = r.calls[x.Call]
+				r.calls[x.Call] = x.Seq
 			}
-			err := s.into.execLocked(s.into.insert, l.row(r.Seq), r.at, int64(r.Kind), r.Call, int64(before), int64(r.Turn), blob(r.Body))
+			err := r.into.execLocked(insertRecord, r.log.row(x.Seq), x.at, int64(x.Kind), x.Call, int64(before), int64(x.Turn), blob(x.Body))
 			if err != nil {
 				return err
 			}

@@ -1,9 +1,11 @@
 // Scanning: finding the records in a database file page by page, without the tree that leads to
-// them, for what hangs below a page that is lost.
+// them, for what hangs below a page that is lost. SQLite reads each page itself: it is shown a copy
+// of the file in which that page is the whole table of records.
 
 package journal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -12,20 +14,29 @@ import (
 	"slices"
 )
 
-// pageSize is that of every database that this package has made.
-const pageSize = 4096
+const (
+	pageSize = 4096 // of every database that this package has made
+	// slot is the page that is the table of records in the copy. In a journal it is never one of that table.
+	slot        = 2
+	leafOfTable = 0x0d // the first byte of a page with rows
+	counterAt   = 24   // where a file has its change counter: with another one SQLite reads all pages again
+	pagesSuffix = ".pages"
+)
 
-// pages is a database file.
+// copySchema makes the table of records, and a view of those of its rows that can be records.
+const copySchema = `pragma page_size = 4096;
+create table records (id integer primary key, time, kind, call, prev, turn, body);
+create view found as select * from records where typeof(time) = 'integer' and typeof(kind) = 'integer' and kind between 0 and 255
+	and typeof(call) = 'text' and typeof(prev) = 'integer' and typeof(turn) = 'integer' and turn >= 0 and typeof(body) = 'blob'`
+
+// pages is a database file, and the copy that shows a page of it.
 type pages struct {
-	file *os.File
-	rows map[int64]cell // of the table of records, by id
-	ids  []int64        // theirs, in order
-}
-
-// cell is where a row stands: the page's number from 1, the offset in it.
-type cell struct {
-	page   uint32
-	offset int
+	source, file *os.File // file: the copy
+	db           *database
+	counter      uint32
+	shown        uint32           // the page in the slot
+	rows         map[int64]uint32 // the page that has a record, by id
+	ids          []int64          // of the records, in order
 }
 
 var errNoRow = errors.New("no row of a record stands here")
@@ -33,26 +44,79 @@ var errNoRow = errors.New("no row of a record stands here")
 // scanPages looks through the file. A row that stands in it more than once, since
 // its page was moved, is the same everywhere: records are never changed.
 func scanPages(path string) (*pages, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	p := &pages{counter: 1 << 16, rows: map[int64]uint32{}}
+	if err := p.open(path); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
-	p := &pages{file: f, rows: map[int64]cell{}}
-	page := make([]byte, pageSize)
-	for number := uint32(1); ; number++ {
-		if _, err := io.ReadFull(f, page); err != nil {
+	for number := uint32(slot + 1); ; number++ {
+		switch leaf, err := p.show(number); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			p.ids = slices.Sorted(maps.Keys(p.rows))
-			return p, nil // the end, or as far as it can be read
-		}
-		for _, offset := range cellsOf(page) {
-			if id, _, _, err := payloadOf(page, offset); err == nil && id > 0 {
-				p.rows[id] = cell{number, offset}
-			}
+			return p, nil
+		case err != nil:
+			return nil, errors.Join(err, p.close())
+		case leaf:
+			w := walk{db: p.db, columns: "id", table: "found", low: 1, high: 1 << 62}
+			_ = w.run(func(scan scanner) (id int64, err error) { // what is damaged is not found
+				if err = scan(&id); err == nil {
+					p.rows[id] = number
+				}
+				return id, err
+			})
 		}
 	}
 }
 
-func (p *pages) close() error { return p.file.Close() }
+// open makes the copy.
+func (p *pages) open(path string) (err error) {
+	if p.source, err = os.Open(path); err != nil {
+		return err
+	}
+	if err = removeAll(path + pagesSuffix); err != nil { // an earlier attempt's
+		return err
+	}
+	if p.file, err = os.OpenFile(path+pagesSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	if p.db, err = connect(path + pagesSuffix); err != nil {
+		return err
+	}
+	if err = p.db.run(copySchema); err != nil {
+		return err
+	}
+	_, err = p.source.Seek(slot*pageSize, io.SeekStart)
+	if err == nil {
+		_, err = p.file.Seek(slot*pageSize, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(p.file, p.source)
+	}
+	return err
+}
+
+// close removes the copy.
+func (p *pages) close() (err error) {
+	if p.db != nil {
+		err = p.db.close()
+	}
+	if p.file != nil {
+		err = errors.Join(err, p.file.Close(), removeAll(p.file.Name()))
+	}
+	return errors.Join(err, p.source.Close())
+}
+
+// show puts a page into the slot, and reports whether it can have rows.
+func (p *pages) show(number uint32) (leaf bool, err error) {
+	page := make([]byte, pageSize)
+	if _, err := p.file.ReadAt(page, int64(number-1)*pageSize); err != nil || page[0] != leafOfTable {
+		return false, err
+	}
+	p.counter++
+	_, err = p.file.WriteAt(page, (slot-1)*pageSize)
+	_, counted := p.file.WriteAt(binary.BigEndian.AppendUint32(nil, p.counter), counterAt)
+	p.shown = number
+	return true, cmp.Or(err, counted)
+}
 
 // between returns the ids that were found from low to high, in order.
 func (p *pages) between(low, high int64) []int64 {
@@ -61,163 +125,18 @@ func (p *pages) between(low, high int64) []int64 {
 	return p.ids[from:max(from, to)]
 }
 
-// cellsOf returns the offsets of a page's cells, if it is a leaf of a table.
-func cellsOf(page []byte) (offsets []int) {
-	const leaf, header = 0x0d, 8
-	if page[0] != leaf {
-		return nil
-	}
-	count := int(binary.BigEndian.Uint16(page[3:]))
-	for i := range min(count, (pageSize-header)/2) {
-		if offset := int(binary.BigEndian.Uint16(page[header+2*i:])); offset >= header && offset < pageSize {
-			offsets = append(offsets, offset)
-		}
-	}
-	return offsets
-}
-
-// varint reads one of SQLite's integers; nothing is left of bytes if it is cut
-// off.
-func varint(bytes []byte) (value uint64, rest []byte) {
-	for i := range min(len(bytes), 9) {
-		if i == 8 {
-			return value<<8 | uint64(bytes[i]), bytes[i+1:]
-		}
-		value = value<<7 | uint64(bytes[i]&0x7f)
-		if bytes[i] < 0x80 {
-			return value, bytes[i+1:]
-		}
-	}
-	return 0, nil
-}
-
-// payloadOf returns a cell's row id, how long its payload is and the part of that
-// which stands on the page, with the number of the page that holds more behind it.
-func payloadOf(page []byte, offset int) (id int64, size int, local []byte, err error) {
-	length, rest := varint(page[offset:])
-	rowid, rest := varint(rest)
-	if rest == nil || length < 8 || length > MaxBody+1<<16 || rowid > 1<<62 {
-		return 0, 0, nil, errNoRow
-	}
-	const most = pageSize - 35
-	here := int(length)
-	if here > most {
-		const least = (pageSize-12)*32/255 - 23
-		if here = least + (here-least)%(pageSize-4); here > most {
-			here = least
-		}
-		here += 4
-	}
-	if here > len(rest) {
-		return 0, 0, nil, errNoRow
-	}
-	return int64(rowid), int(length), rest[:here], nil
-}
-
 // read reads the row of that id.
 func (p *pages) read(id int64) (r saved, err error) {
-	at := p.rows[id]
-	page := make([]byte, pageSize)
-	if err := p.page(at.page, page); err != nil {
-		return r, err
-	}
-	_, size, local, err := payloadOf(page, at.offset)
-	if err != nil {
-		return r, err
-	}
-	payload := local
-	if len(local) < size {
-		if payload, err = p.overflow(local, size); err != nil {
+	if at := p.rows[id]; at != p.shown {
+		if _, err := p.show(at); err != nil {
 			return r, err
 		}
 	}
-	r, err = decodeRow(payload)
-	r.row = id
+	err = p.db.rowsLocked("select id, time, kind, call, turn, body from found where id = ?", func(scan scanner) (bool, error) {
+		return false, scan(&r.row, &r.at, &r.Kind, &r.Call, &r.Turn, &r.Body)
+	}, id)
+	if err == nil && r.row != id {
+		err = errNoRow
+	}
 	return r, err
-}
-
-// overflow follows a payload through the pages that hold the rest of it.
-func (p *pages) overflow(local []byte, size int) ([]byte, error) {
-	end := len(local) - 4
-	next := binary.BigEndian.Uint32(local[end:])
-	payload := slices.Clone(local[:end])
-	page := make([]byte, pageSize)
-	for len(payload) < size {
-		if err := p.page(next, page); err != nil {
-			return nil, err
-		}
-		next = binary.BigEndian.Uint32(page)
-		payload = append(payload, page[4:min(pageSize, 4+size-len(payload))]...)
-	}
-	return payload, nil
-}
-
-func (p *pages) page(number uint32, into []byte) error {
-	if number < 1 {
-		return errNoRow
-	}
-	_, err := p.file.ReadAt(into, int64(number-1)*pageSize)
-	return err
-}
-
-// decodeRow reads the columns of a record: id, time, kind, call, prev, turn, body.
-func decodeRow(payload []byte) (r saved, err error) {
-	length, rest := varint(payload)
-	if rest == nil || length > uint64(len(payload)) {
-		return r, errNoRow
-	}
-	types := payload[len(payload)-len(rest) : max(length, uint64(len(payload)-len(rest)))]
-	values := payload[length:]
-	var numbers [7]int64
-	var blobs [7][]byte
-	for column := range 7 {
-		var kind uint64
-		if kind, types = varint(types); types == nil {
-			return r, errNoRow
-		}
-		text := column == 3 || column == 6
-		size, ok := columnSize(kind)
-		if !ok || size > len(values) || text != (kind >= 12) || column == 0 && kind != 0 {
-			return r, errNoRow
-		}
-		blobs[column] = values[:size]
-		numbers[column] = integer(kind, values[:size])
-		values = values[size:]
-	}
-	if len(types) > 0 || numbers[2] < 0 || numbers[2] > 255 || numbers[5] < 0 {
-		return r, errNoRow
-	}
-	r.at, r.Kind, r.Call, r.Turn, r.Body = numbers[1], Kind(numbers[2]), string(blobs[3]), uint64(numbers[5]), slices.Clone(blobs[6])
-	return r, nil
-}
-
-// columnSize is how many bytes a column of that type has.
-func columnSize(kind uint64) (size int, ok bool) {
-	switch {
-	case kind <= 4:
-		return int(kind), true
-	case kind == 5:
-		return 6, true
-	case kind == 6:
-		return 8, true
-	case kind == 8 || kind == 9:
-		return 0, true
-	case kind >= 12 && kind <= 2*(MaxBody+1<<16):
-		return int(kind-12) / 2, true
-	}
-	return 0, false
-}
-
-func integer(kind uint64, bytes []byte) (value int64) {
-	if kind == 9 {
-		return 1
-	}
-	if len(bytes) == 0 || kind >= 12 {
-		return 0
-	}
-	value = int64(int8(bytes[0]))
-	for _, b := range bytes[1:] {
-		value = value<<8 | int64(b)
-	}
-	return value
 }

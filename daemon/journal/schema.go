@@ -4,7 +4,6 @@ package journal
 
 import (
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -58,6 +57,11 @@ create table gaps (                      -- numbers that damage has taken
 pragma application_id = %d;
 pragma user_version = %d;`
 
+// everyColumn fails if a table or a column is missing, and reads nothing.
+const everyColumn = `select m.key, m.value, l.id, l.name, l.created, l.sealed, l.first, l.bytes, l.last,
+	r.id, r.time, r.kind, r.call, r.prev, r.turn, r.body, s.log, s.key, s.value, g.log, g.first, g.last
+	from meta m, logs l, records r, state s, gaps g limit 0`
+
 // seqBits is the width of a number within a record's id.
 const seqBits = 36
 
@@ -90,35 +94,23 @@ func openDatabase(path string) (*database, error) {
 }
 
 func (d *database) initialize() error {
-	// Before the first access: the log's index is then kept on the heap.
-	if err := d.run("pragma locking_mode = exclusive"); err != nil {
-		return err
+	// The locking mode comes before the first access: the log's index is then kept on the heap. That free pages are to be given back
+	// counts in a new file only.
+	err := d.run(fmt.Sprintf(`pragma locking_mode = exclusive;
+		pragma auto_vacuum = incremental;
+		pragma journal_mode = wal;
+		pragma synchronous = full;
+		pragma cell_size_check = on; -- a damaged page is noticed when it is read
+		pragma trusted_schema = off;
+		pragma wal_autocheckpoint = %d;
+		pragma journal_size_limit = %d`, checkpointPages, logLimit))
+	if err == nil {
+		err = d.ensureSchema()
 	}
-	var pages int64
-	if err := d.value("pragma page_count", &pages); err != nil {
-		return err
+	if err == nil {
+		err = d.run(everyColumn)
 	}
-	if pages == 0 { // only then it can be said: free pages are to be given back
-		if err := d.run("pragma auto_vacuum = incremental"); err != nil {
-			return err
-		}
-	}
-	for _, pragma := range []string{
-		"pragma journal_mode = wal",
-		"pragma synchronous = full",
-		"pragma cell_size_check = on", // a damaged page is noticed when it is read
-		"pragma trusted_schema = off",
-		fmt.Sprintf("pragma wal_autocheckpoint = %d", checkpointPages),
-		fmt.Sprintf("pragma journal_size_limit = %d", logLimit),
-	} {
-		if err := d.run(pragma); err != nil {
-			return err
-		}
-	}
-	if err := d.ensureSchema(); err != nil {
-		return err
-	}
-	return d.prepare()
+	return err
 }
 
 // ensureSchema creates the tables in an empty file, and refuses a file that
@@ -132,7 +124,7 @@ func (d *database) ensureSchema() error {
 	case err != nil:
 		return classify(d.path, err)
 	case application == 0 && version == 0 && objects == 0:
-		return d.createSchema()
+		return d.run("begin immediate;" + fmt.Sprintf(schema, applicationID, schemaVersion) + "commit;")
 	case application != applicationID || version < 1:
 		return &CorruptError{Path: d.path, Err: fmt.Errorf("application id %#x, version %d", application, version)}
 	case version > schemaVersion:
@@ -174,52 +166,6 @@ func (d *database) value(pragma string, into *int64) error {
 	return classify(d.path, d.conn.QueryRowContext(background, pragma).Scan(into))
 }
 
-func (d *database) createSchema() error {
-	return d.run("begin immediate;" + fmt.Sprintf(schema, applicationID, schemaVersion) + "commit;")
-}
-
-func (d *database) prepare() error {
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&d.begin, "begin immediate"},
-		{&d.commit, "commit"},
-		{&d.rollback, "rollback"},
-		{&d.insert, "insert into records (id, time, kind, call, prev, turn, body) values (?, ?, ?, ?, ?, ?, ?)"},
-		{&d.read, "select id, time, kind, call, turn, body from records where id between ? and ? order by id"},
-		{&d.one, "select time, kind, call, prev, turn, body from records where id = ?"},
-		{&d.newest, "select id from records where id between ? and ? order by id desc limit 1"},
-		{&d.scan, "select id, call, length(body) from records where id between ? and ? order by id limit ?"},
-		{&d.oldest, "select id, time, length(body) from records where id between ? and ? order by id limit ?"},
-		{&d.create, "insert into logs (name, created) values (?, ?) returning id"},
-		{&d.find, "select id, sealed, first, ifnull(bytes, -1) from logs where name = ?"},
-		{&d.list, "select id, name, created, sealed, first, ifnull(bytes, -1), ifnull(last, -1) from logs order by created, id"},
-		{&d.seal, "update logs set sealed = ?, bytes = ?, last = ? where id = ?"},
-		{&d.count, "update logs set bytes = ?, last = ? where id = ?"},
-		{&d.gaps, "select first, last from gaps where log = ? order by first"},
-		{&d.addGap, "insert into gaps (log, first, last) values (?, ?, ?)"},
-		{&d.clearGaps, "delete from gaps where log = ?"},
-		{&d.remove, "delete from logs where id = ?"},
-		{&d.trim, "delete from records where id between ? and ?"},
-		{&d.setFirst, "update logs set first = max(first, ?) where id = ?"},
-		{&d.setState, "insert into state (log, key, value) values (?, ?, ?) on conflict do update set value = excluded.value"},
-		{&d.unsetState, "delete from state where log = ? and key = ?"},
-		{&d.getState, "select key, value from state where log = ? and key >= ? order by key"},
-		{&d.clearState, "delete from state where log = ?"},
-		{&d.getMeta, "select value from meta where key = ?"},
-		{&d.setMeta, "insert into meta (key, value) values (?, ?) on conflict do update set value = excluded.value"},
-	} {
-		stmt, err := d.conn.PrepareContext(background, p.text) //nolint:sqlclosecheck // it lives until close
-		if err != nil {
-			return classify(d.path, err)
-		}
-		*p.stmt = stmt
-		d.prepared = append(d.prepared, stmt)
-	}
-	return nil
-}
-
 const (
 	metaEpoch = "epoch"
 	metaBoot  = "boot" // the boot of the machine in which the database was opened; "" once it was closed
@@ -241,26 +187,26 @@ func (d *database) openEpoch() (epoch string, err error) {
 		}
 		if epoch == "" || was != "" && was != boot {
 			epoch = rand.Text()
-			if err := d.execLocked(d.setMeta, metaEpoch, epoch); err != nil {
+			if err := d.execLocked(setMeta, metaEpoch, epoch); err != nil {
 				return err
 			}
 		}
 		if was == boot { // nothing to write, which works on a full disk too
 			return nil
 		}
-		return d.execLocked(d.setMeta, metaBoot, boot)
+		return d.execLocked(setMeta, metaBoot, boot)
 	})
 	return epoch, err
 }
 
 // closeEpoch marks the database as closed.
 func (d *database) closeEpoch() error {
-	return d.update(reserved, func() error { return d.execLocked(d.setMeta, metaBoot, "") })
+	return d.update(reserved, func() error { return d.execLocked(setMeta, metaBoot, "") })
 }
 
 // meta returns the value of a key, "" if it has none; within update.
 func (d *database) meta(key string) (value string, err error) {
-	err = d.rowsLocked(d.getMeta, func(scan scanner) (bool, error) { return false, scan(&value) }, key)
+	err = d.rowsLocked("select value from meta where key = ?", func(scan scanner) (bool, error) { return false, scan(&value) }, key)
 	return value, err
 }
 

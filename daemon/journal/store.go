@@ -181,7 +181,7 @@ func (s *Store) Create(name string) (*Log, error) {
 		if found, err := s.load(name); found != nil || err != nil {
 			return cmp.Or(err, fmt.Errorf("%w: %q", ErrExists, name))
 		}
-		return s.db.rowsLocked(s.db.create, func(scan scanner) (bool, error) {
+		return s.db.rowsLocked("insert into logs (name, created) values (?, ?) returning id", func(scan scanner) (bool, error) {
 			return false, scan(&l.id)
 		}, name, time.Now().UnixNano())
 	})
@@ -200,17 +200,15 @@ func (s *Store) Log(name string) (*Log, error) {
 	if l := s.logs[name].log(); l != nil {
 		return l, nil
 	}
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	if s.db.conn == nil {
-		return nil, ErrClosed
-	}
-	l, err := s.load(name)
+	var l *Log
+	err := s.db.locked(func() (err error) {
+		if l, err = s.load(name); l == nil && err == nil {
+			err = fmt.Errorf("%w: %q", ErrNotFound, name)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	if l == nil {
-		return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
 	}
 	s.logs[name] = knownLog{open: l}
 	return l, nil
@@ -218,7 +216,7 @@ func (s *Store) Log(name string) (*Log, error) {
 
 // load reads a log's description, nil if there is none; the database is locked.
 func (s *Store) load(name string) (l *Log, err error) {
-	err = s.db.rowsLocked(s.db.find, func(scan scanner) (bool, error) {
+	err = s.db.rowsLocked("select id, sealed, first, ifnull(bytes, -1) from logs where name = ?", func(scan scanner) (bool, error) {
 		l = &Log{store: s}
 		var sealed int64
 		if err := scan(&l.id, &sealed, &l.first, &l.bytes); err != nil {
@@ -230,10 +228,7 @@ func (s *Store) load(name string) (l *Log, err error) {
 	if err != nil || l == nil {
 		return nil, err
 	}
-	if l.gaps, err = s.gaps(l.id); err != nil {
-		return nil, err
-	}
-	l.last, err = s.last(l.id, l.first)
+	l.last, l.gaps, err = s.last(l.id, l.first)
 	l.written = l.last
 	return l, err
 }
@@ -246,24 +241,23 @@ func (d *database) checkLog(id int64, first uint64) error {
 	return nil
 }
 
-// last returns the last number that was given in a log, as far as it is known;
-// the database is locked.
-func (s *Store) last(id int64, first uint64) (uint64, error) {
-	last := first - 1
-	gaps, err := s.gaps(id)
-	if err != nil {
-		return 0, err
+// last returns the last number that was given in a log, as far as it is known, and
+// the log's gaps; the database is locked.
+func (s *Store) last(id int64, first uint64) (last uint64, gaps []Gap, err error) {
+	last = first - 1
+	if gaps, err = s.gaps(id); err != nil {
+		return 0, nil, err
 	}
 	for _, g := range gaps {
 		last = max(last, g.Last)
 	}
-	err = s.db.rowsLocked(s.db.newest, func(scan scanner) (bool, error) {
+	err = s.db.rowsLocked("select id from records where id between ? and ? order by id desc limit 1", func(scan scanner) (bool, error) {
 		var row int64
 		err := scan(&row)
 		last = max(last, uint64(row&maxSeq))
 		return false, err
 	}, id<<seqBits, id<<seqBits|maxSeq)
-	return last, err
+	return last, gaps, err
 }
 
 // Watched reports whether a cursor has still to read records of this log.
@@ -278,7 +272,7 @@ func (s *Store) Watched(name string) bool {
 func (s *Store) Logs() ([]Info, error) {
 	var infos []Info
 	var ids []int64
-	err := s.db.query(s.db.list, func(scan scanner) (bool, error) {
+	err := s.db.query("select id, name, created, sealed, first, ifnull(bytes, -1), ifnull(last, -1) from logs order by created, id", func(scan scanner) (bool, error) {
 		var id, created, sealed, last int64
 		var info Info
 		if err := scan(&id, &info.Name, &created, &sealed, &info.First, &info.Bytes, &last); err != nil {
@@ -296,19 +290,13 @@ func (s *Store) Logs() ([]Info, error) {
 	})
 	for i := range infos {
 		if err == nil && ids[i] > 0 {
-			infos[i].Last, err = s.lastOf(ids[i], infos[i].First)
+			err = s.db.locked(func() (err error) {
+				infos[i].Last, _, err = s.last(ids[i], infos[i].First)
+				return err
+			})
 		}
 	}
 	return infos, err
-}
-
-func (s *Store) lastOf(id int64, first uint64) (uint64, error) {
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	if s.db.conn == nil {
-		return 0, ErrClosed
-	}
-	return s.last(id, first)
 }
 
 // Remove drops a log: its records, its state, its name. Whatever is done with
@@ -329,16 +317,13 @@ func (s *Store) Remove(name string) error {
 	}
 	err = s.db.update(reserved, func() error {
 		// Once more from end to end: a group may have been on its way.
-		if err := s.db.execLocked(s.db.trim, l.row(0), l.row(maxSeq)); err != nil {
-			return err
+		err := s.db.execLocked(trimRecords, l.row(0), l.row(maxSeq))
+		for _, text := range []string{"delete from state where log = ?", "delete from gaps where log = ?", "delete from logs where id = ?"} {
+			if err == nil {
+				err = s.db.execLocked(text, l.id)
+			}
 		}
-		if err := s.db.execLocked(s.db.clearState, l.id); err != nil {
-			return err
-		}
-		if err := s.db.execLocked(s.db.clearGaps, l.id); err != nil {
-			return err
-		}
-		return s.db.execLocked(s.db.remove, l.id)
+		return err
 	})
 	if err != nil {
 		return err

@@ -64,14 +64,14 @@ func (l *Log) Bytes() (int64, error) {
 		return bytes, nil
 	}
 	db := l.store.db
-	return bytes, db.update(reserved, func() error { return db.execLocked(db.count, bytes, last, l.id) })
+	return bytes, db.update(reserved, func() error { return db.execLocked(setCount, bytes, last, l.id) })
 }
 
 // Oldest is when the oldest record that is kept was made; the zero time if there
 // is none.
 func (l *Log) Oldest() (at time.Time, err error) {
 	db := l.store.db
-	err = db.query(db.oldest, func(scan scanner) (bool, error) {
+	err = db.query(selectOldest, func(scan scanner) (bool, error) {
 		var row, nanoseconds, length int64
 		err := scan(&row, &nanoseconds, &length)
 		at = time.Unix(0, nanoseconds)
@@ -86,73 +86,57 @@ const shedStep = 1000
 
 func (l *Log) shed(b Bound) error {
 	for {
-		l.mu.Lock()
-		first, end, size, sealed := l.first, min(b.UpTo, l.last), l.bytes, l.sealed
-		l.mu.Unlock()
-		if first > end {
-			return nil
-		}
-		s := shedding{log: l, bound: b, size: size, dropped: first - 1, sealed: sealed}
-		more, err := s.step(end)
-		if err != nil {
+		if more, err := l.shedSome(b); err != nil || !more {
 			return err
-		}
-		if !more {
-			return nil
 		}
 	}
 }
 
-// shedding is one step of Shed.
-type shedding struct {
-	log     *Log
-	bound   Bound
-	size    int64  // of the log, less what is dropped
-	dropped uint64 // the last that is
-	sealed  bool
-}
-
-// step drops what one transaction may, and reports whether there may be more to drop. It counts
+// shedSome drops what one transaction may, and reports whether there may be more to drop. It counts
 // rows, not numbers: damage may have left holes of any size.
-func (s *shedding) step(end uint64) (more bool, err error) {
-	l, db := s.log, s.log.store.db
-	from, size := s.dropped+1, s.size
+func (l *Log) shedSome(b Bound) (more bool, err error) {
+	db := l.store.db
+	l.mu.Lock()
+	first, end, size, sealed := l.first, min(b.UpTo, l.last), l.bytes, l.sealed
+	l.mu.Unlock()
+	if first > end {
+		return false, nil
+	}
+	var dropped uint64 // the last that is
+	var left int64     // the size without them
 	err = db.updateThen(reserved, func() error {
-		s.dropped, s.size, more = from-1, size, false
 		rows := 0
-		err := db.rowsLocked(db.oldest, func(scan scanner) (bool, error) {
+		dropped, left, more = first-1, size, false
+		err := db.rowsLocked(selectOldest, func(scan scanner) (bool, error) {
 			var row, at, length int64
 			if err := scan(&row, &at, &length); err != nil {
 				return false, err
 			}
-			if s.size <= s.bound.Bytes && !time.Unix(0, at).Before(s.bound.Before) {
+			if left <= b.Bytes && !time.Unix(0, at).Before(b.Before) {
 				return false, nil
 			}
-			s.dropped = uint64(row & maxSeq)
-			s.size -= length + recordBytes
+			dropped = uint64(row & maxSeq)
+			left -= length + recordBytes
 			rows++
 			more = rows == shedStep
 			return true, nil
-		}, l.row(from), l.row(end), shedStep)
-		if err != nil {
+		}, l.row(first), l.row(end), shedStep)
+		if rows == 0 && b.Bytes == 0 && left == 0 { // a hole to the end
+			dropped = end
+		}
+		if err != nil || dropped < first {
 			return err
 		}
-		if rows == 0 && s.bound.Bytes == 0 && s.size == 0 { // a hole to the end
-			s.dropped = end
-		}
-		if s.dropped < from {
-			return nil
-		}
-		if err := db.execLocked(db.trim, l.row(from), l.row(s.dropped)); err != nil {
+		if err := db.execLocked(trimRecords, l.row(first), l.row(dropped)); err != nil {
 			return err
 		}
-		if s.sealed {
-			if err := db.execLocked(db.count, s.size, l.Last(), l.id); err != nil {
+		if sealed {
+			if err := db.execLocked(setCount, left, l.Last(), l.id); err != nil {
 				return err
 			}
 		}
-		return db.execLocked(db.setFirst, s.dropped+1, l.id)
-	}, func() { l.forget(s.dropped, size-s.size) })
+		return db.execLocked("update logs set first = max(first, ?) where id = ?", dropped+1, l.id)
+	}, func() { l.forget(dropped, size-left) })
 	return more, err
 }
 
@@ -163,7 +147,7 @@ func (l *Log) forget(upTo uint64, bytes int64) {
 	defer l.mu.Unlock()
 	l.first = max(l.first, upTo+1)
 	l.bytes = max(0, l.bytes-bytes)
-	l.dropTail(upTo)
+	l.dropTail(upTo, math.MaxInt)
 	maps.DeleteFunc(l.calls, func(_, seq uint64) bool { return seq <= upTo })
 }
 
@@ -187,43 +171,35 @@ func (s *Store) Tidy() error {
 // shrink returns one step's worth of pages to the file system, and reports whether there are more.
 // What has been cut off the database shows when its log has been copied into it.
 func (d *database) shrink() (more bool, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn == nil {
-		return false, ErrClosed
-	}
-	var free, page int64
-	if err := d.value("pragma freelist_count", &free); err != nil {
-		return false, err
-	}
-	if err := d.value("pragma page_size", &page); err != nil {
-		return false, err
-	}
-	if free*page <= spareRoom {
-		d.reserve.ensure()
-		return false, nil
-	}
-	if err := d.vacuum(); err != nil {
-		return false, err
-	}
-	var left int64
-	if err := d.value("pragma freelist_count", &left); err != nil {
-		return false, err
-	}
-	if left < free && left*page > spareRoom {
-		return true, nil
-	}
-	return false, d.run("pragma wal_checkpoint(passive)")
+	err = d.locked(func() error {
+		before, err := d.free()
+		if err != nil {
+			return err
+		}
+		if before <= spareRoom {
+			d.reserve.ensure()
+			return nil
+		}
+		// The rows of the pragma are its steps.
+		step := func(scanner) (bool, error) { return true, nil }
+		if err := d.rowsLocked(fmt.Sprintf("pragma incremental_vacuum(%d)", shrinkStep), step); err != nil {
+			return err
+		}
+		left, err := d.free()
+		if more = left < before && left > spareRoom; more || err != nil {
+			return err
+		}
+		return d.run("pragma wal_checkpoint(passive)")
+	})
+	return more, err
 }
 
-// vacuum returns pages back; the rows of the pragma are its steps.
-func (d *database) vacuum() error {
-	rows, err := d.conn.QueryContext(background, fmt.Sprintf("pragma incremental_vacuum(%d)", shrinkStep))
-	if err != nil {
-		return classify(d.path, err)
+// free returns how many bytes the free pages of the database have.
+func (d *database) free() (int64, error) {
+	var pages, size int64
+	err := d.value("pragma freelist_count", &pages)
+	if err == nil {
+		err = d.value("pragma page_size", &size)
 	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	return classify(d.path, rows.Err())
+	return pages * size, err
 }

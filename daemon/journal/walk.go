@@ -85,24 +85,19 @@ func (w *walk) back(low, high int64, each row) (some bool) {
 // read reads the rows from low to high in that order, up to damage.
 func (w *walk) read(columns string, low, high int64, order string, each row) error {
 	text := fmt.Sprintf("select %s from %s where id between ? and ? order by id %s", columns, w.table, order)
-	rows, err := w.db.conn.QueryContext(background, text, low, high)
-	if err != nil {
-		return classify(w.db.path, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		id, err := each(rows.Scan)
+	return w.db.rowsLocked(text, func(scan scanner) (bool, error) {
+		id, err := each(scan)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if id < low || id > high { // also round and round
-			return &CorruptError{Path: w.db.path, Err: fmt.Errorf("row %d is out of order", id)}
+			return false, &CorruptError{Path: w.db.path, Err: fmt.Errorf("row %d is out of order", id)}
 		}
 		if order == "asc" {
 			low = id + 1
 		} else {
 			high = id - 1
 		}
-	}
-	return classify(w.db.path, rows.Err())
+		return true, nil
+	}, low, high)
 }

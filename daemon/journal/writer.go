@@ -213,7 +213,7 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 			}
 			previous[key] = seq
 		}
-		err := s.db.execLocked(s.db.insert, l.row(seq), p.time(e).UnixNano(), int64(e.Kind), e.Call, int64(before), e.Turn, blob(e.Body))
+		err := s.db.execLocked(insertRecord, l.row(seq), p.time(e).UnixNano(), int64(e.Kind), e.Call, int64(before), e.Turn, blob(e.Body))
 		if err != nil {
 			return err
 		}
@@ -227,13 +227,11 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 
 func (s *Store) putState(l *Log, puts []Put) error {
 	for _, put := range puts {
-		var err error
+		text, args := setState, []any{l.id, put.Key, put.Value}
 		if put.Value == nil {
-			err = s.db.execLocked(s.db.unsetState, l.id, put.Key)
-		} else {
-			err = s.db.execLocked(s.db.setState, l.id, put.Key, put.Value)
+			text, args = "delete from state where log = ? and key = ?", args[:2]
 		}
-		if err != nil {
+		if err := s.db.execLocked(text, args...); err != nil {
 			return err
 		}
 	}

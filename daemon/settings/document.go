@@ -54,6 +54,7 @@ type node struct {
 	line    int
 	members []member // of an object, in the order of the file, repeated keys too
 	items   []node   // of a list
+	tree    *hujson.Value
 }
 
 // A member is one entry of an object.
@@ -181,7 +182,7 @@ func (c *converter) lineOf(offset int) int {
 }
 
 func (c *converter) node(v *hujson.Value) node {
-	n := node{line: c.lineOf(v.StartOffset)}
+	n := node{line: c.lineOf(v.StartOffset), tree: v}
 	switch of := v.Value.(type) {
 	case *hujson.Object:
 		for i := range of.Members {

@@ -19,43 +19,26 @@ func withRule(file string, data []byte, to permission.List, rule string) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	missing := []string{"permissions", to.String()}
-	if m := root.last("permissions"); m != nil {
-		if m.value.kind != object {
-			return nil, &FileError{File: file, Line: m.value.line, Why: fmt.Sprintf("permissions is %s, but must be an object {...}", &m.value)}
+	into, missing := root, []string{"permissions", to.String()}
+	for _, must := range []struct {
+		kind kind
+		is   string
+	}{{object, "an object {...}"}, {list, "a list of rules"}} {
+		m := into.last(missing[0])
+		if m == nil {
+			break
 		}
-		missing = missing[1:]
-		if m = m.value.last(to.String()); m != nil {
-			if m.value.kind != list {
-				return nil, &FileError{File: file, Line: m.value.line, Why: fmt.Sprintf("permissions.%s is %s, but must be a list of rules", to, &m.value)}
-			}
-			missing = nil
-			if slices.ContainsFunc(m.value.items, func(n node) bool { return n.kind == text && strings.TrimSpace(n.word) == rule }) {
-				return nil, nil
-			}
+		if into, missing = &m.value, missing[1:]; into.kind != must.kind {
+			name := strings.Join([]string{"permissions", to.String()}[:2-len(missing)], ".")
+			return nil, &FileError{File: file, Line: into.line, Why: fmt.Sprintf("%s is %s, but must be %s", name, into, must.is)}
 		}
+	}
+	if slices.ContainsFunc(into.items, func(n node) bool { return n.kind == text && strings.TrimSpace(n.word) == rule }) {
+		return nil, nil
 	}
 	plain := bytes.TrimPrefix(data, byteOrderMark)
-	tree, err := parseTree(file, plain)
-	if err != nil {
-		return nil, err
-	}
-	into := tree
-	for _, name := range []string{"permissions", to.String()}[:2-len(missing)] {
-		into = lastValue(into.Value.(*hujson.Object), name)
-	}
 	mark := data[:len(data)-len(plain)]
-	return append(slices.Clone(mark), layoutOf(plain, tree).add(into, missing, rule)...), nil
-}
-
-// lastValue returns the value that counts for a name, which is there.
-func lastValue(o *hujson.Object, name string) *hujson.Value {
-	for i, m := range slices.Backward(o.Members) {
-		if m.Name.Value.(hujson.Literal).String() == name {
-			return &o.Members[i].Value
-		}
-	}
-	panic("BUG: an object without " + name)
+	return append(slices.Clone(mark), layoutOf(plain, root.tree).add(into.tree, missing, rule)...), nil
 }
 
 const blanks = " \t\r\n"

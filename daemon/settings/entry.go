@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +15,11 @@ type entry struct {
 	reader *reader
 	name   string // as a path into a settings file
 	void   bool   // it has no effect
+
+	references []string // names of the daemon's variables whose values it gets
 }
 
-func (r *reader) entry(name string) entry { return entry{reader: r, name: shortened(name)} }
+func (r *reader) entry(name string) *entry { return &entry{reader: r, name: shortened(name)} }
 
 // fail reports a part without which the entry has no effect.
 func (e *entry) fail(n *node, key, expected string) {
@@ -29,20 +33,18 @@ func (e *entry) lacks(line int, why string) {
 	e.reader.warn(line, "%s %s; it has no effect", e.name, why)
 }
 
-// known returns the members of the entry that mean something, and reports the others.
-func (e *entry) known(n *node, keys []string) []member {
+// fields reads the members of the entry, each with the function of its name, and reports the others.
+func (e *entry) fields(n *node, read map[string]func(member)) {
 	if n.kind != object {
 		e.void = true
 	}
-	var out []member
 	for _, m := range e.reader.members(n, e.name+".") {
-		if slices.Contains(keys, m.key) {
-			out = append(out, m)
+		if field, known := read[m.key]; known {
+			field(m)
 		} else {
-			e.reader.unknown(m, e.name+".", keys)
+			e.reader.unknown(m, e.name+".", slices.Collect(maps.Keys(read)))
 		}
 	}
-	return out
 }
 
 // word reads a text that is not empty.
@@ -89,10 +91,18 @@ func (e *entry) truth(m member) bool {
 
 // ttl reads how long a result may be kept. A number would mean milliseconds to one reader and seconds to another.
 func (e *entry) ttl(m member) time.Duration {
-	d, ok := durationOf(&m.value)
-	if !ok || d <= 0 || m.value.kind != text {
-		e.reader.wrong(&m.value, e.name+"."+m.key, `a text like "15m"`)
+	return e.reader.duration(&m.value, e.name+"."+m.key, `a text like "15m"`, math.MaxInt64, text)
+}
+
+// duration reads a duration above 0 of one of the kinds. most is all that one gets.
+func (r *reader) duration(n *node, name, expected string, most time.Duration, kinds ...kind) time.Duration {
+	d, ok := durationOf(n)
+	if !ok || d <= 0 || !slices.Contains(kinds, n.kind) {
+		r.wrong(n, name, expected)
 		return 0
 	}
-	return d
+	if d > most {
+		r.warn(n.line, "%s is %v, but at most %v; that is what it gets", name, d, most)
+	}
+	return min(d, most)
 }

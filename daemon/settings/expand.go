@@ -32,11 +32,15 @@ func expand(text string, lookup func(string) (string, bool)) (expanded string, m
 // expanded returns a text of a settings file with the values of the daemon's own variables. A session's text stays as it is
 // written: the client, perhaps on another machine, could read the daemon's secrets in it.
 func (e *entry) expanded(line int, text string) string {
+	found := reference.FindAllStringSubmatch(text, -1)
 	if e.reader.place.level == session {
-		if found := reference.FindStringSubmatch(text); found != nil {
-			e.reader.warn(line, "%s names the variable %s; of the daemon's variables the session's own settings get none, and ${%s} stays as it is written", e.name, shortened(found[1]), shortened(found[1]))
+		if found != nil {
+			e.reader.warn(line, "%s names the variable %s; of the daemon's variables the session's own settings get none, and ${%s} stays as it is written", e.name, shortened(found[0][1]), shortened(found[0][1]))
 		}
 		return text
+	}
+	for _, variable := range found {
+		e.references = append(e.references, variable[1])
 	}
 	value, missing := expand(text, os.LookupEnv)
 	for _, name := range missing {

@@ -15,7 +15,7 @@ var WithRule = withRule
 
 // Replace puts data in place of what a file holds, as Remember does, and calls between behind reading it.
 func Replace(file, data string, between func()) error {
-	at, err := openLocation(file)
+	at, err := openLocation("", file)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package settings
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"time"
 
@@ -13,7 +12,10 @@ import (
 // longestHook is how long a hook may take at most: a call waits for it.
 const longestHook = 10 * time.Minute
 
-func readHooks(r *reader, _ *key, m member) any {
+// hooks are the hooks of all files.
+type hooks struct{}
+
+func (hooks) read(r *reader, _ *key, m member) any {
 	for _, event := range r.members(&m.value, "hooks.") {
 		if !slices.Contains(hook.Events, event.key) {
 			r.unknown(event, "hooks.", hook.Events)
@@ -51,18 +53,16 @@ func (r *reader) group(event string, n *node) {
 		return
 	}
 	for _, m := range members {
-		switch m.key {
-		case "matcher":
-			if m.value.kind != text {
-				r.warn(m.line, "matcher of an entry of hooks.%s is %s, but must be a text; its hooks never run, but for those that block when they fail, which run for everything", shortened(event), &m.value)
-				legible = false
-				continue
-			}
-			matcher = m.value.word
-		case "hooks":
+		switch {
+		case m.key == "hooks":
 			handlers = &m.value
-		default:
+		case m.key != "matcher":
 			r.unknown(m, "", []string{"matcher", "hooks"})
+		case m.value.kind != text:
+			r.warn(m.line, "matcher of an entry of hooks.%s is %s, but must be a text; its hooks never run, but for those that block when they fail, which run for everything", shortened(event), &m.value)
+			legible = false
+		default:
+			matcher = m.value.word
 		}
 	}
 	if handlers == nil || handlers.kind != list {
@@ -71,9 +71,9 @@ func (r *reader) group(event string, n *node) {
 		return
 	}
 	for i := range handlers.items {
-		h := handler{reader: r, line: handlers.items[i].line}
-		h.hook = hook.Hook{Event: event, Matcher: matcher, Origin: r.origin(h.line), Block: r.place.level == managed}
-		if h.read(&handlers.items[i]); h.hook.Block || legible && h.hook.Broken == "" {
+		n := &handlers.items[i]
+		h := handler{reader: r, hook: hook.Hook{Event: event, Matcher: matcher, Origin: r.origin(n.line), Block: r.place.level == managed}}
+		if h.read(n); h.hook.Block || legible && h.hook.Broken == "" {
 			r.hooks = append(r.hooks, h.hook)
 		}
 	}
@@ -84,69 +84,90 @@ func (r *reader) group(event string, n *node) {
 // for everything, and if it is not clear what it runs, it fails each time.
 type handler struct {
 	reader *reader
-	line   int
-	kind   string // command or http
 	shell  string
 	hook   hook.Hook
 }
 
-// handlerKeys are read by a function each, which reports what is wrong. Type and onFailure are read before: what others
-// mean depends on them.
-var handlerKeys = map[string]func(*handler, *node){
-	"type":        func(*handler, *node) {},
-	"command":     (*handler).command,
-	"args":        (*handler).args,
-	"shell":       (*handler).inShell,
-	"url":         (*handler).address,
-	"headers":     (*handler).headers,
-	"timeout":     (*handler).timeout,
-	"if":          (*handler).condition,
-	"onFailure":   func(*handler, *node) {},
-	"async":       (*handler).async,
-	"asyncRewake": (*handler).async,
-	"allowedEnvVars": func(h *handler, n *node) {
-		h.hook.AllowedEnvVars = h.reader.texts(n, "allowedEnvVars of a hook")
-	},
+// fields returns the functions that read the parts of a hook, and report what is wrong. Type and onFailure are read before: what
+// others mean depends on them.
+func (h *handler) fields() map[string]func(*node) {
+	async := func(n *node) {
+		if n.word == "true" {
+			h.reader.warn(n.line, "hooks in the background are not supported; calls wait for this one")
+		}
+	}
+	return map[string]func(*node){
+		"type":      func(*node) {},
+		"onFailure": func(*node) {},
+		"command":   func(n *node) { h.hook.Command = h.text(n, "command") },
+		"args":      h.args,
+		"shell": func(n *node) {
+			if h.shell = n.word; n.kind != text || n.word != "bash" && n.word != "sh" {
+				h.wrong(n, "shell", `"bash" or "sh"`)
+			}
+		},
+		"url": func(n *node) {
+			h.hook.URL = h.text(n, "url")
+			if h.hook.Broken == "" && webURL(h.hook.URL) == nil {
+				h.void(n.line, "url of a hook is %s, but must begin with http:// or https:// and name a host", n)
+			}
+		},
+		"headers": func(n *node) {
+			h.hook.Headers = map[string]string{}
+			for _, m := range h.reader.members(n, "headers of a hook.") {
+				if m.value.kind != text {
+					h.reader.wrong(&m.value, "the header "+shortened(m.key)+" of a hook", "a text")
+					continue
+				}
+				h.hook.Headers[m.key] = m.value.word
+			}
+		},
+		"timeout": func(n *node) {
+			h.hook.Timeout = h.reader.duration(n, "timeout of a hook", "a number of seconds above 0", longestHook, number)
+		},
+		"if":    h.condition,
+		"async": async, "asyncRewake": async,
+		"allowedEnvVars": func(n *node) {
+			names, _ := texts(nil, nil).read(h.reader, &key{name: "allowedEnvVars of a hook"}, member{value: *n}).([]Entry)
+			h.hook.AllowedEnvVars = plain(names)
+		},
+	}
 }
 
 // read reads the hook, and leaves in Broken why it cannot be run.
 func (h *handler) read(n *node) {
 	if n.kind != object {
-		h.void(h.line, "a hook of %s is %s, but must be an object", shortened(h.hook.Event), n)
+		h.void(n.line, "a hook of %s is %s, but must be an object", shortened(h.hook.Event), n)
 		return
 	}
 	members := h.reader.members(n, "a hook of "+shortened(h.hook.Event)+".")
 	if m := n.last("onFailure"); m != nil {
 		h.onFailure(&m.value)
 	}
+	kind := ""
 	if t := n.last("type"); t != nil {
-		h.kind = t.value.word
+		kind = t.value.word
 	}
-	if h.kind != "command" && h.kind != "http" {
-		h.void(h.line, "a hook of type %q is not served (\"command\" and \"http\" are)", shortened(h.kind))
+	if kind != "command" && kind != "http" {
+		h.void(n.line, "a hook of type %q is not served (\"command\" and \"http\" are)", shortened(kind))
 		return
 	}
+	fields := h.fields()
 	for _, m := range members {
-		if read, known := handlerKeys[m.key]; known {
-			read(h, &m.value)
+		if read, known := fields[m.key]; known {
+			read(&m.value)
 		} else {
-			h.reader.unknown(m, "", slices.Sorted(maps.Keys(handlerKeys)))
+			h.reader.unknown(m, "", slices.Collect(maps.Keys(fields)))
 		}
 	}
-	if h.hook.Broken == "" {
-		h.complete()
-	}
-}
-
-// complete checks that the hook has what its type needs, and nothing of the other type.
-func (h *handler) complete() {
 	switch {
-	case h.kind == "command" && h.hook.Command == "":
-		h.void(h.line, `a hook of type "command" needs a "command"`)
-	case h.kind == "http" && h.hook.URL == "":
-		h.void(h.line, `a hook of type "http" needs a "url"`)
+	case h.hook.Broken != "":
+	case kind == "command" && h.hook.Command == "":
+		h.void(n.line, `a hook of type "command" needs a "command"`)
+	case kind == "http" && h.hook.URL == "":
+		h.void(n.line, `a hook of type "http" needs a "url"`)
 	case h.hook.Command != "" && h.hook.URL != "":
-		h.void(h.line, `a hook has either a "command" or a "url"`)
+		h.void(n.line, `a hook has either a "command" or a "url"`)
 	case h.shell != "" && h.hook.Args == nil && h.hook.Command != "":
 		h.hook.Command, h.hook.Args = h.shell, []string{"-c", h.hook.Command}
 	}
@@ -164,103 +185,53 @@ func (h *handler) void(line int, format string, values ...any) {
 	h.reader.warn(line, format+consequence, values...)
 }
 
+func (h *handler) wrong(n *node, name, expected string) {
+	h.void(n.line, "%s of a hook is %s, but must be %s", name, n, expected)
+}
+
 func (h *handler) text(n *node, name string) string {
 	if n.kind != text || n.word == "" {
-		h.void(n.line, "%s of a hook is %s, but must be a text that is not empty", name, n)
+		h.wrong(n, name, "a text that is not empty")
 		return ""
 	}
 	return n.word
 }
 
-func (h *handler) command(n *node) { h.hook.Command = h.text(n, "command") }
-
 func (h *handler) args(n *node) {
 	h.hook.Args = []string{}
 	if n.kind != list {
-		h.void(n.line, "args of a hook is %s, but must be a list of texts", n)
-		return
+		h.wrong(n, "args", "a list of texts")
 	}
 	for i := range n.items {
 		if n.items[i].kind != text {
-			h.void(n.items[i].line, "an entry of args of a hook is %s, but must be a text", &n.items[i])
+			h.wrong(&n.items[i], "an entry of args", "a text")
 			return
 		}
 		h.hook.Args = append(h.hook.Args, n.items[i].word)
 	}
 }
 
-func (h *handler) inShell(n *node) {
-	if h.shell = n.word; n.kind != text || n.word != "bash" && n.word != "sh" {
-		h.void(n.line, "shell of a hook is %s, but must be \"bash\" or \"sh\"", n)
-	}
-}
-
-func (h *handler) address(n *node) {
-	h.hook.URL = h.text(n, "url")
-	if h.hook.Broken != "" {
-		return
-	}
-	if u, err := url.Parse(h.hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		h.void(n.line, "url of a hook is %s, but must begin with http:// or https:// and name a host", n)
-	}
-}
-
-func (h *handler) headers(n *node) {
-	h.hook.Headers = map[string]string{}
-	for _, m := range h.reader.members(n, "headers of a hook.") {
-		if m.value.kind != text {
-			h.reader.wrong(&m.value, "the header "+shortened(m.key)+" of a hook", "a text")
-			continue
-		}
-		h.hook.Headers[m.key] = m.value.word
-	}
-}
-
-func (h *handler) timeout(n *node) {
-	d, ok := durationOf(n)
-	switch {
-	case !ok || d <= 0 || n.kind != number:
-		h.reader.wrong(n, "timeout of a hook", "a number of seconds above 0")
-	case d > longestHook:
-		h.reader.warn(n.line, "timeout of a hook is %v, but at most %v; that is what it gets", d, longestHook)
-		h.hook.Timeout = longestHook
-	default:
-		h.hook.Timeout = d
-	}
-}
-
+// condition reads when the hook runs. If that is not clear, a guard runs for everything.
 func (h *handler) condition(n *node) {
+	why := fmt.Sprintf("if of a hook is longer than %d bytes", maxRuleBytes)
 	switch {
 	case n.kind != text || n.word == "":
-		h.unclear(n.line, "if of a hook is %s, but must be a text that is not empty", n)
-	case len(n.word) > maxRuleBytes:
-		h.unclear(n.line, "if of a hook is longer than %d bytes", maxRuleBytes)
-	default:
+		why = fmt.Sprintf("if of a hook is %s, but must be a text that is not empty", n)
+	case len(n.word) <= maxRuleBytes:
 		h.hook.If = n.word
-	}
-}
-
-// unclear reports that it is not clear when the hook is to run.
-func (h *handler) unclear(line int, format string, values ...any) {
-	if !h.hook.Block {
-		h.void(line, format, values...)
 		return
 	}
-	h.reader.warn(line, format+"; since the hook blocks when it fails, it runs without it, for everything", values...)
+	if h.hook.Block {
+		h.reader.warn(n.line, "%s; since the hook blocks when it fails, it runs without it, for everything", why)
+	} else {
+		h.void(n.line, "%s", why)
+	}
 }
 
 func (h *handler) onFailure(n *node) {
-	switch {
-	case n.kind == text && n.word == "block":
-		h.hook.Block = true
-	case n.kind == text && n.word == "continue": // what it does anyway
-	default:
+	if n.kind != text || n.word != "block" && n.word != "continue" {
 		h.reader.wrong(n, "onFailure of a hook", `"block" or "continue"`)
-	}
-}
-
-func (h *handler) async(n *node) {
-	if n.word == "true" {
-		h.reader.warn(n.line, "hooks in the background are not supported; calls wait for this one")
+	} else if n.word == "block" { // "continue" is what it does anyway
+		h.hook.Block = true
 	}
 }

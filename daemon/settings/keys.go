@@ -3,6 +3,7 @@ package settings
 import (
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,10 +16,27 @@ import (
 type key struct {
 	name    string // as a path into a settings file
 	scope   scope
-	setting        // how it is read, merged and printed
-	label   string // what it is called where a workspace's does not count; empty: its name
-	alias   string // the key that it is another name of, whose scope and setting it has
+	setting // how it is read, merged and printed
 }
+
+// label returns what the key is called where a workspace's does not count.
+func (k *key) label() string {
+	name, permissions := strings.CutPrefix(k.name, "permissions.")
+	switch {
+	case strings.HasPrefix(name, "tools."):
+		return keyTools
+	case permissions && name == permission.AllowList.String():
+		return "allow rules"
+	}
+	return name
+}
+
+// An alias is another name of the key that it names, whose scope and setting it has.
+type alias string
+
+func (alias) read(*reader, *key, member) any { panic("BUG: an alias is read as the key that it names") }
+
+func (alias) merge(*merger, *key) {}
 
 // A setting is a kind of value.
 type setting interface {
@@ -79,102 +97,123 @@ const (
 	keyWebSearch     = "webSearch"
 )
 
-// keys is the table, in the order in which settings are merged and printed.
-var keys = []key{
-	{name: "$schema", scope: everywhere, setting: ignored{}},
-	{name: "permissions.defaultMode", scope: trusted, setting: modeSetting, label: "defaultMode"},
-	{name: "permissions." + keyBypass, scope: trusted, label: keyBypass, setting: choice(func(s *Settings, v value[string]) { s.BypassDisabled = &v.origin }, "disable")},
-	{name: keyBypass, alias: "permissions." + keyBypass},
-	{name: "permissions.disableAutoMode", scope: everywhere, setting: ignored{}}, // there is no such mode
-	{name: "permissions.deny", scope: everywhere, setting: rules(permission.DenyList)},
-	{name: "permissions.ask", scope: everywhere, setting: rules(permission.AskList)},
-	{name: "permissions.allow", scope: trusted, setting: rules(permission.AllowList), label: "allow rules"},
-	{
-		name: "permissions.additionalDirectories", scope: trusted, label: "additionalDirectories",
-		setting: directories(func(s *Settings) *[]Entry { return &s.AdditionalDirectories }),
-	},
-	{
-		name: "permissions.publicDirectories", scope: trusted, label: "publicDirectories",
-		setting: directories(func(s *Settings) *[]Entry { return &s.PublicDirectories }),
-	},
+// keys is the table for reading files.
+var keys = table(new(Settings))
 
-	{name: keyHooks, scope: trusted, setting: custom{readHooks, (*merger).hooks}},
-	{name: "allowedHttpHookUrls", scope: allHooks, setting: hookURLs},
+// table returns the keys, in the order in which settings are merged and printed, with the fields of s that they set, and sets
+// those of numbers and durations to what they are without settings.
+func table(s *Settings) []key {
+	return slices.Concat(permissionKeys(s), sandboxKeys(&s.Sandbox), serverKeys(s), limitKeys(&s.Limits), otherKeys(s))
+}
 
-	{name: "sandbox.enabled", scope: everywhere, setting: boundary{true, false, nil, func(s *Sandbox) **permission.Origin { return &s.Disabled }}},
-	{name: "sandbox.required", scope: everywhere, setting: boundary{true, false, nil, func(s *Sandbox) **permission.Origin { return &s.Optional }}},
-	{name: "sandbox.failIfUnavailable", alias: "sandbox.required"}, // Claude Code's name of it
-	{name: "sandbox.autoAllowBashIfSandboxed", scope: everywhere, setting: boundary{false, true, nil, func(s *Sandbox) **permission.Origin { return &s.AutoAllow }}},
-	{name: "sandbox.allowUnsandboxedCommands", scope: everywhere, setting: boundary{false, false, nil, func(s *Sandbox) **permission.Origin { return &s.NoEscape }}},
-	{name: "sandbox.sharedTmp", scope: everywhere, setting: boundary{false, true, []level{session}, func(s *Sandbox) **permission.Origin { return &s.SharedTmp }}},
-	{name: "sandbox.network.allowAllUnixSockets", scope: everywhere, setting: boundary{false, true, nil, func(s *Sandbox) **permission.Origin { return &s.AllUnixSockets }}},
-	{name: keyDomainsOnly, scope: managedOnly, setting: boundary{true, true, nil, func(s *Sandbox) **permission.Origin { return &s.ManagedDomainsOnly }}},
-	{name: "sandbox.network.allowLocalBinding", scope: everywhere, setting: ignored{flag: true}}, // a call has a loopback of its own
-	{name: "sandbox.limits.processes", scope: everywhere, setting: processLimit{1, processesOf}},
-	{name: "sandbox.limits.memoryMB", scope: everywhere, setting: processLimit{1 << 20, memoryOf}},
-	{name: "sandbox.limits.fileSizeMB", scope: everywhere, setting: processLimit{1 << 20, fileSizeOf}},
-	{name: "sandbox.limits.openFiles", scope: everywhere, setting: processLimit{1, openFilesOf}},
-	{name: "sandbox.excludedCommands", scope: loosening, setting: excludedCommands},
-	{name: "sandbox.filesystem.allowWrite", scope: loosening, setting: confined(func(s *Sandbox) *[]Entry { return &s.AllowWrite })},
-	{name: "sandbox.filesystem.denyWrite", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.DenyWrite })},
-	{name: "sandbox.filesystem.denyRead", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.DenyRead })},
-	{name: "sandbox.credentials.files", scope: everywhere, setting: confined(func(s *Sandbox) *[]Entry { return &s.CredentialFiles })},
-	{name: "sandbox.filesystem.allowRead", scope: loosening, setting: opened(func(s *Sandbox) *[]Entry { return &s.AllowRead })},
-	{name: "sandbox.network.allowedDomains", scope: loosening, setting: allowedDomains},
-	{name: "sandbox.network.deniedDomains", scope: everywhere, setting: names(parseDomain, func(s *Settings) *[]Name { return &s.Sandbox.DeniedDomains })},
-	{name: "sandbox.network.allowUnixSockets", scope: loosening, setting: confined(func(s *Sandbox) *[]Entry { return &s.UnixSockets })},
-	{name: "sandbox.credentials.envVars", scope: everywhere, setting: names(parseCredential, func(s *Settings) *[]Name { return &s.Sandbox.CredentialVars })},
-	{name: "sandbox.environment.keep", scope: loosening, setting: names(parseKept, func(s *Settings) *[]Name { return &s.Sandbox.KeepVars })},
+func permissionKeys(s *Settings) []key {
+	return []key{
+		{"$schema", everywhere, ignored{}},
+		{"permissions.defaultMode", trusted, modeOf(&s.Mode)},
+		{"permissions." + keyBypass, trusted, choice(func(v value[string]) { s.BypassDisabled = &v.origin }, "disable")},
+		{keyBypass, scope{}, alias("permissions." + keyBypass)},
+		{"permissions.disableAutoMode", everywhere, ignored{}}, // there is no such mode
+		{"permissions.deny", everywhere, rules(permission.DenyList, &s.Rules)},
+		{"permissions.ask", everywhere, rules(permission.AskList, &s.Rules)},
+		{"permissions.allow", trusted, rules(permission.AllowList, &s.Rules)},
+		{"permissions.additionalDirectories", trusted, directories(&s.AdditionalDirectories)},
+		{"permissions.publicDirectories", trusted, directories(&s.PublicDirectories)},
 
-	{name: keyServers, scope: trusted, setting: custom{readServers, (*merger).servers}},
-	{name: keyLanguages, scope: trusted, setting: languages},
-	{name: keyPrograms, scope: trusted, setting: programs, label: keyTools},
-	{name: keyTools, alias: keyPrograms},
-	{name: "env", scope: trusted, setting: environment},
+		{keyHooks, trusted, hooks{}},
+		{"allowedHttpHookUrls", allHooks, hookURLs(&s.AllowedHTTPHookURLs)},
+	}
+}
 
-	{name: "limits.max_running_calls", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.MaxRunningCalls })},
-	{name: "limits.open_calls", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.OpenCalls })},
-	{name: "limits.sessions", scope: daemonWide, setting: count(1, func(l *Limits) *int { return &l.Sessions })},
-	{name: "limits.message_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int { return &l.MessageBytes })},
-	{name: "limits.output_bytes", scope: trusted, setting: lowered(count(1, func(l *Limits) *int64 { return &l.OutputBytes }))},
-	{name: "limits.session_output_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.SessionOutput })},
-	{name: "limits.all_output_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.AllOutput })},
-	{name: "limits.drain", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.Drain })},
-	{name: "limits.session_idle", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.SessionIdle })},
-	{name: "limits.detached_question", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.DetachedQuestion })},
-	{name: "limits.journal_session_bytes", scope: daemonWide, setting: count(64<<10, func(l *Limits) *int64 { return &l.JournalSession })},
-	{name: "limits.journal_bytes", scope: daemonWide, setting: count(1<<20, func(l *Limits) *int64 { return &l.JournalBytes })},
-	{name: "limits.journal_age", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.JournalAge })},
-	{name: "limits.session_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.Session })},
-	{name: "limits.principal_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.Principal })},
-	{name: "limits.all_buffer_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Buffers.All })},
-	{name: "limits.session_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.Session })},
-	{name: "limits.principal_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.Principal })},
-	{name: "limits.all_option_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.Options.All })},
-	{name: "limits.session_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.Session })},
-	{name: "limits.principal_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.Principal })},
-	{name: "limits.all_tool_bytes", scope: daemonWide, setting: count(1, func(l *Limits) *int64 { return &l.ToolDefinitions.All })},
-	{name: "limits.checkpoint_bytes", scope: daemonWide, setting: count(0, func(l *Limits) *int64 { return &l.CheckpointBytes })},
-	{name: "limits.checkpoint_age", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.CheckpointAge })},
-	{name: "limits.idle_exit", scope: daemonWide, setting: span(func(l *Limits) *time.Duration { return &l.IdleExit })},
-	{name: keyRate, scope: daemonWide, setting: rates},
+func sandboxKeys(b *Sandbox) []key {
+	return []key{
+		{"sandbox.enabled", everywhere, boundary{true, false, nil, &b.Disabled}},
+		{"sandbox.required", everywhere, boundary{true, false, nil, &b.Optional}},
+		{"sandbox.failIfUnavailable", scope{}, alias("sandbox.required")}, // Claude Code's name of it
+		{"sandbox.autoAllowBashIfSandboxed", everywhere, boundary{false, true, nil, &b.AutoAllow}},
+		{"sandbox.allowUnsandboxedCommands", everywhere, boundary{false, false, nil, &b.NoEscape}},
+		{"sandbox.sharedTmp", everywhere, boundary{false, true, []level{session}, &b.SharedTmp}},
+		{"sandbox.network.allowAllUnixSockets", everywhere, boundary{false, true, nil, &b.AllUnixSockets}},
+		{keyDomainsOnly, managedOnly, boundary{true, true, nil, &b.ManagedDomainsOnly}},
+		{"sandbox.network.allowLocalBinding", everywhere, ignored{flag: true}}, // a call has a loopback of its own
+		{"sandbox.limits.processes", everywhere, processLimit{1, &b.Limits.Processes, &b.Ceilings.Processes}},
+		{"sandbox.limits.memoryMB", everywhere, processLimit{1 << 20, &b.Limits.Memory, &b.Ceilings.Memory}},
+		{"sandbox.limits.fileSizeMB", everywhere, processLimit{1 << 20, &b.Limits.FileSize, &b.Ceilings.FileSize}},
+		{"sandbox.limits.openFiles", everywhere, processLimit{1, &b.Limits.OpenFiles, &b.Ceilings.OpenFiles}},
+		{"sandbox.excludedCommands", loosening, excludedCommands(&b.Excluded)},
+		{"sandbox.filesystem.allowWrite", loosening, confined(&b.AllowWrite)},
+		{"sandbox.filesystem.denyWrite", everywhere, confined(&b.DenyWrite)},
+		{"sandbox.filesystem.denyRead", everywhere, confined(&b.DenyRead)},
+		{"sandbox.credentials.files", everywhere, confined(&b.CredentialFiles)},
+		{"sandbox.filesystem.allowRead", loosening, opened(b)},
+		{"sandbox.network.allowedDomains", loosening, allowedDomains(&b.AllowedDomains)},
+		{"sandbox.network.deniedDomains", everywhere, texts(parseDomain, &b.DeniedDomains)},
+		{"sandbox.network.allowUnixSockets", loosening, confined(&b.UnixSockets)},
+		{"sandbox.credentials.envVars", everywhere, texts(parseCredential, &b.CredentialVars)},
+		{"sandbox.environment.keep", loosening, texts(parseKept, &b.KeepVars)},
+	}
+}
 
-	{name: keyNoHooks, scope: allHooks, setting: flag(nil)},
-	{name: keyManagedHooks, scope: managedOnly, setting: flag(nil)},
-	{name: keyManagedRules, scope: managedOnly, setting: flag(nil)},
-	{name: keyImport, scope: tooldFile, setting: flag(nil)},
-	{name: keyHookVariables, scope: allHooks, setting: names(nil, nil)},
-	{name: "journal.sync", scope: daemonWide, setting: choice(func(s *Settings, v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
-	{name: "caches.unusedDays", scope: daemonWide, setting: integer(1, 3650, func(s *Settings) *int { return &s.Limits.CacheDays })},
-	{name: "redact", scope: redacting, setting: redactions},
-	{name: "redactHooks", scope: redacting, setting: flag(func(s *Settings, on bool) { s.HooksToldAll = !on })},
-	{name: keyWebSearch, scope: usersFile, setting: webSearch},
-	{name: keyEnableAll, scope: approving, setting: flag(nil)},
-	{name: keyEnabled, scope: approving, setting: names(nil, nil)},
-	{name: keyDisabled, scope: everywhere, setting: names(nil, nil)},
-	{name: "diagnosticsAfterEdit", scope: trusted, setting: flag(func(s *Settings, on bool) { s.DiagnosticsAfterEdit = on })},
-	{name: "tools.preset", scope: trusted, setting: presetSetting, label: keyTools},
-	{name: "tools.deferAbove", scope: trusted, setting: integer(0, math.MaxInt, func(s *Settings) *int { return &s.DeferAbove }), label: keyTools},
+func serverKeys(s *Settings) []key {
+	return []key{
+		{keyServers, trusted, servers(&s.MCPServers)},
+		{keyLanguages, trusted, languages(&s.LSP)},
+		{keyPrograms, trusted, programs(&s.Programs)},
+		{keyTools, scope{}, alias(keyPrograms)},
+		{"env", trusted, environment(&s.Env)},
+	}
+}
+
+func limitKeys(l *Limits) []key {
+	return []key{
+		{"limits.max_running_calls", daemonWide, count(1, &l.MaxRunningCalls, max(16, 4*runtime.NumCPU()))},
+		{"limits.open_calls", daemonWide, count(1, &l.OpenCalls, 1000)},
+		{"limits.sessions", daemonWide, count(1, &l.Sessions, 256)},
+		{"limits.message_bytes", daemonWide, count(1<<20, &l.MessageBytes, 16<<20)},
+		{"limits.output_bytes", trusted, lowered(count(1, &l.OutputBytes, 1<<30))},
+		{"limits.session_output_bytes", daemonWide, count(1<<20, &l.SessionOutput, 4<<30)},
+		{"limits.all_output_bytes", daemonWide, count(1<<20, &l.AllOutput, 16<<30)},
+		{"limits.drain", daemonWide, span(&l.Drain, 10*time.Second)},
+		{"limits.session_idle", daemonWide, span(&l.SessionIdle, 24*time.Hour)},
+		{"limits.detached_question", daemonWide, span(&l.DetachedQuestion, time.Hour)},
+		{"limits.journal_session_bytes", daemonWide, count(64<<10, &l.JournalSession, 64<<20)},
+		{"limits.journal_bytes", daemonWide, count(1<<20, &l.JournalBytes, 1<<30)},
+		{"limits.journal_age", daemonWide, span(&l.JournalAge, 30*24*time.Hour)},
+		{"limits.session_buffer_bytes", daemonWide, count(1, &l.Buffers.Session, 64<<20)},
+		{"limits.principal_buffer_bytes", daemonWide, count(1, &l.Buffers.Principal, 128<<20)},
+		{"limits.all_buffer_bytes", daemonWide, count(1, &l.Buffers.All, 256<<20)},
+		{"limits.session_option_bytes", daemonWide, count(1, &l.Options.Session, 2<<20)},
+		{"limits.principal_option_bytes", daemonWide, count(1, &l.Options.Principal, 64<<20)},
+		{"limits.all_option_bytes", daemonWide, count(1, &l.Options.All, 128<<20)},
+		{"limits.session_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.Session, 1<<20)},
+		{"limits.principal_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.Principal, 16<<20)},
+		{"limits.all_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.All, 32<<20)},
+		{"limits.checkpoint_bytes", daemonWide, count(0, &l.CheckpointBytes, 1<<30)},
+		{"limits.checkpoint_age", daemonWide, span(&l.CheckpointAge, 30*24*time.Hour)},
+		{"caches.unusedDays", daemonWide, integer(1, 3650, &l.CacheDays, 30)},
+		{"limits.idle_exit", daemonWide, span(&l.IdleExit, 30*time.Minute)},
+	}
+}
+
+func otherKeys(s *Settings) []key {
+	return []key{
+		{keyRate, daemonWide, rates(&s.Rates)},
+
+		{keyNoHooks, allHooks, flag(nil)},
+		{keyManagedHooks, managedOnly, flag(nil)},
+		{keyManagedRules, managedOnly, flag(nil)},
+		{keyImport, tooldFile, flag(nil)},
+		{keyHookVariables, allHooks, texts(nil, nil)},
+		{"journal.sync", daemonWide, choice(func(v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
+		{"redact", redacting, redactions(&s.Redactions)},
+		{"redactHooks", redacting, flag(func(on bool) { s.HooksToldAll = !on })},
+		{keyWebSearch, usersFile, webSearch(&s.WebSearch)},
+		{keyEnableAll, approving, flag(nil)},
+		{keyEnabled, approving, texts(nil, nil)},
+		{keyDisabled, everywhere, texts(nil, nil)},
+		{"diagnosticsAfterEdit", trusted, flag(func(on bool) { s.DiagnosticsAfterEdit = on })},
+		{"tools.preset", trusted, presetOf(&s.Preset)},
+		{"tools.deferAbove", trusted, integer(0, math.MaxInt, &s.DeferAbove, 30)},
+	}
 }
 
 // sections holds the names that mean something in each object that keys stand in, by the object's name with a dot behind it.
@@ -218,31 +257,30 @@ func (r *reader) section(name string, n *node) {
 
 // key reads the value of a key, if the key counts in this file. That of an alias is read when the whole file has been.
 func (r *reader) key(k *key, m member) {
-	if k.alias != "" {
-		r.aliases = append(r.aliases, func() { r.aliased(k, m) })
+	if of, is := k.setting.(alias); is {
+		r.aliases = append(r.aliases, func() { r.aliased(string(of), k.name, m) })
 		return
 	}
-	r.value(k, k, m)
+	r.value(k, k.name, m)
 }
 
-func (r *reader) aliased(k *key, m member) {
-	if r.facts.values[k.alias] != nil {
-		r.idle(m.line, k.name, k.alias+" means the same, and the file has it too")
+func (r *reader) aliased(of, name string, m member) {
+	if r.facts.values[of] != nil {
+		r.idle(m.line, name, of+" means the same, and the file has it too")
 		return
 	}
-	of := &keys[slices.IndexFunc(keys, func(o key) bool { return o.name == k.alias })]
-	r.value(of, &key{name: k.name, scope: of.scope, setting: of.setting}, m)
+	r.value(&keys[slices.IndexFunc(keys, func(k key) bool { return k.name == of })], name, m)
 }
 
-// value reads the value of a key, which the file calls by the name of another one.
-func (r *reader) value(k, as *key, m member) {
+// value reads the value of a key, which the file calls name.
+func (r *reader) value(k *key, name string, m member) {
 	if !k.scope.counts(r.place) {
 		if !m.value.isEmpty() {
-			r.idle(m.line, as.name, strings.ReplaceAll(k.scope.elsewhere, "%s", levelNames[r.place.level]))
+			r.idle(m.line, name, strings.ReplaceAll(k.scope.elsewhere, "%s", levelNames[r.place.level]))
 		}
 		return
 	}
-	if v := as.read(r, as, m); v != nil {
+	if v := k.read(r, &key{name, k.scope, k.setting}, m); v != nil {
 		r.facts.values[k.name] = v
 	}
 }

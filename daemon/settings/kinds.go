@@ -24,16 +24,6 @@ func (i ignored) read(r *reader, k *key, m member) any {
 
 func (ignored) merge(*merger, *key) {}
 
-// custom is a key with a reading and a merging of its own.
-type custom struct {
-	reading func(r *reader, k *key, m member) any
-	merging func(m *merger, k *key)
-}
-
-func (c custom) read(r *reader, k *key, m member) any { return c.reading(r, k, m) }
-
-func (c custom) merge(m *merger, k *key) { c.merging(m, k) }
-
 // A value is what one file sets a scalar to.
 type value[T any] struct {
 	is     T
@@ -44,8 +34,8 @@ type value[T any] struct {
 type scalar[T any] struct {
 	parse func(r *reader, k *key, m member) (T, bool) // reports what is wrong
 	text  func(T) string
-	set   func(*Settings, value[T]) // nil: other keys ask for it
-	get   func(*Settings) T         // what is in force
+	set   func(value[T]) // nil: other keys ask for it
+	get   func() T       // what is in force; only needed beside looser
 	// looser orders values; nil: a workspace's count like others. Else one counts only where it is stricter than what would be
 	// in force without it, and of a workspace's own files the highest decides.
 	looser func(a, b T) bool
@@ -65,7 +55,7 @@ func (s scalar[T]) merge(m *merger, k *key) {
 		v, ok := from.values[k.name].(*value[T])
 		if ok && counts == nil && (s.looser == nil || from.place.level != workspace) && m.counts(from, k) {
 			counts = v
-			s.apply(m, v)
+			s.apply(v)
 		}
 	}
 	if s.looser != nil {
@@ -76,15 +66,15 @@ func (s scalar[T]) merge(m *merger, k *key) {
 	}
 }
 
-func (s scalar[T]) apply(m *merger, v *value[T]) {
+func (s scalar[T]) apply(v *value[T]) {
 	if s.set != nil {
-		s.set(m.out, *v)
+		s.set(*v)
 	}
 }
 
 // strictest applies the strictest value of workspaces that is stricter than what is in force; nil: there is none.
 func (s scalar[T]) strictest(m *merger, k *key) (counts *value[T]) {
-	base := s.get(m.out)
+	base := s.get()
 	for root := range m.scope.Roots {
 		at := slices.IndexFunc(m.sources, func(o source) bool {
 			return o.place.level == workspace && o.root == root && o.values[k.name] != nil
@@ -96,9 +86,9 @@ func (s scalar[T]) strictest(m *merger, k *key) (counts *value[T]) {
 		switch v := from.values[k.name].(*value[T]); {
 		case s.looser(v.is, base):
 			m.warn(v.origin, "%s %s has no effect: a workspace can only make it stricter, and %s is in force.", k.name, s.text(v.is), s.text(base))
-		case s.looser(s.get(m.out), v.is) && m.counts(from, k):
+		case s.looser(s.get(), v.is) && m.counts(from, k):
 			counts = v
-			s.apply(m, v)
+			s.apply(v)
 		}
 	}
 	return counts
@@ -116,29 +106,26 @@ func simple[T any](expected string, parse func(n *node) (T, bool)) func(r *reade
 }
 
 // flag is true or false.
-func flag(set func(*Settings, bool)) scalar[bool] {
+func flag(set func(bool)) scalar[bool] {
 	b := scalar[bool]{text: strconv.FormatBool, parse: func(r *reader, k *key, m member) (bool, bool) { return r.flag(&m.value, k.name) }}
 	if set != nil {
-		b.set = func(s *Settings, v value[bool]) { set(s, v.is) }
+		b.set = func(v value[bool]) { set(v.is) }
 	}
 	return b
 }
 
 // choice is one of several words.
-func choice(set func(*Settings, value[string]), words ...string) scalar[string] {
-	quoted := make([]string, 0, len(words))
-	for _, word := range words {
-		quoted = append(quoted, strconv.Quote(word))
-	}
+func choice(set func(value[string]), words ...string) scalar[string] {
 	return scalar[string]{
-		parse: simple(strings.Join(quoted, " or "), func(n *node) (string, bool) { return n.word, n.kind == text && slices.Contains(words, n.word) }),
+		parse: simple(`"`+strings.Join(words, `" or "`)+`"`, func(n *node) (string, bool) { return n.word, n.kind == text && slices.Contains(words, n.word) }),
 		text:  func(word string) string { return word },
 		set:   set,
 	}
 }
 
-// integer is a whole number from least to most.
-func integer[N int | int64](least, most int64, field func(*Settings) *N) scalar[N] {
+// integer is a whole number from least to most, and standard without settings.
+func integer[N int | int64](least, most int64, field *N, standard N) scalar[N] {
+	*field = standard
 	expected := fmt.Sprintf("a whole number from %d to %d", least, most)
 	if most == math.MaxInt {
 		expected = fmt.Sprintf("a whole number of at least %d", least)
@@ -149,14 +136,14 @@ func integer[N int | int64](least, most int64, field func(*Settings) *N) scalar[
 			return N(whole), n.kind == number && err == nil && whole >= least && whole <= most
 		}),
 		text: func(v N) string { return strconv.FormatInt(int64(v), 10) },
-		set:  func(s *Settings, v value[N]) { *field(s) = v.is },
-		get:  func(s *Settings) N { return *field(s) },
+		set:  func(v value[N]) { *field = v.is },
+		get:  func() N { return *field },
 	}
 }
 
 // count is a limit that is a whole number.
-func count[N int | int64](least int64, field func(*Limits) *N) scalar[N] {
-	return integer(least, math.MaxInt, func(s *Settings) *N { return field(&s.Limits) })
+func count[N int | int64](least int64, field *N, standard N) scalar[N] {
+	return integer(least, math.MaxInt, field, standard)
 }
 
 // lowered is a number that a workspace can only make smaller.
@@ -166,14 +153,15 @@ func lowered[N int | int64](of scalar[N]) scalar[N] {
 }
 
 // span is a limit that is a duration.
-func span(field func(*Limits) *time.Duration) scalar[time.Duration] {
+func span(field *time.Duration, standard time.Duration) scalar[time.Duration] {
+	*field = standard
 	return scalar[time.Duration]{
 		parse: simple(`a number of seconds or a text like "10s", not negative`, func(n *node) (time.Duration, bool) {
 			d, ok := durationOf(n)
 			return d, ok && d >= 0
 		}),
 		text: time.Duration.String,
-		set:  func(s *Settings, v value[time.Duration]) { *field(&s.Limits) = v.is },
+		set:  func(v value[time.Duration]) { *field = v.is },
 	}
 }
 
@@ -201,12 +189,13 @@ type entries[T any] struct {
 	check    func(r *reader, all []T)                      // of one file; nil: nothing
 	place    func(m *merger, k *key, s *source, v *T) bool // resolves what depends on the scope, and reports why it cannot
 	managed  string                                        // the flag that lets only the administrator's entries count
-	hidden   func(m *merger, v *T, by, hidden *source)     // reports an entry of which a higher one counts; nil: nothing
+	what     string                                        // what an entry is called of which another file's counts; empty: that is not reported
+	waits    func(*T) bool                                 // the entry takes no lower one's place; nil: each does
 	done     func(m *merger, all []T)                      // reports on what counts; nil: nothing
-	sorted   bool                                          // by identity
+	sorted   func(*T) string                               // by this name; nil: they stay in the order of the files
 	identity func(*T) string                               // of entries with the same one the highest counts
 	line     func(k *key, v *T) (line Line)                // shows it
-	field    func(*Settings) *[]T                          // where they go; nil: other keys ask for them
+	field    *[]T                                          // where they go; nil: other keys ask for them
 }
 
 func (e entries[T]) read(r *reader, k *key, m member) any {
@@ -243,8 +232,8 @@ func (e entries[T]) read(r *reader, k *key, m member) any {
 
 func (e entries[T]) merge(m *merger, k *key) {
 	var all []T
-	from, dropped := map[string]*source{}, 0
-	only := m.highest(e.managed)
+	taken, dropped := map[string]origin{}, 0
+	only := highest[bool](m, e.managed)
 	for i := range m.sources {
 		s := &m.sources[i]
 		said, ok := s.values[k.name].([]T)
@@ -262,24 +251,26 @@ func (e entries[T]) merge(m *merger, k *key) {
 			if e.place != nil && !e.place(m, k, s, &v) {
 				continue
 			}
-			id := e.identity(&v)
-			if by := from[id]; by == nil {
-				from[id] = s
-				all = append(all, v)
-			} else if e.hidden != nil {
-				e.hidden(m, &v, by, s)
+			id, shown := e.identity(&v), e.line(k, &v)
+			if by, hidden := taken[id]; hidden {
+				e.hidden(m, s, &v, shown.Origin, by)
+				continue
 			}
+			if e.waits == nil || !e.waits(&v) {
+				taken[id] = origin{s, shown.Origin}
+			}
+			all = append(all, v)
 		}
 	}
-	if e.sorted {
-		slices.SortFunc(all, func(a, b T) int { return cmp.Compare(e.identity(&a), e.identity(&b)) })
+	if e.sorted != nil {
+		slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(e.sorted(&a), e.sorted(&b)) })
 	}
-	if e.field != nil {
-		if field := e.field(m.out); *field == nil {
-			*field = all
-		} else {
-			*field = append(*field, all...)
-		}
+	switch {
+	case e.field == nil:
+	case *e.field == nil:
+		*e.field = all
+	default:
+		*e.field = append(*e.field, all...)
 	}
 	for i := range all {
 		m.out.lines = append(m.out.lines, e.line(k, &all[i]))
@@ -289,6 +280,20 @@ func (e entries[T]) merge(m *merger, k *key) {
 	}
 	if e.done != nil {
 		e.done(m, all)
+	}
+}
+
+// An origin is where the entry stands that counts.
+type origin struct {
+	source *source
+	permission.Origin
+}
+
+// hidden warns of an entry of which the one of another workspace, or an earlier one of the same file, counts.
+func (e entries[T]) hidden(m *merger, s *source, v *T, at permission.Origin, by origin) {
+	elsewhere := by.source.place.level == workspace && by.source.place.base != s.place.base
+	if e.what != "" && (by.source == s || elsewhere) {
+		m.warn(at, "the %s %q has no effect: the one of %s is used instead.", e.what, shortened(e.sorted(v)), by.Origin)
 	}
 }
 
@@ -316,40 +321,32 @@ func each[T any](parse func(word string, origin permission.Origin) (v T, expecte
 
 const listOfTexts = "a list of texts"
 
-// names is a list of names. parse returns what an entry stands for, or what is expected in its place; nil: itself.
-func names(parse func(word string) (name, expected string), field func(*Settings) *[]Name) entries[Name] {
-	return entries[Name]{
+// texts is a list of texts: paths, or names. parse returns what an entry stands for, or what is expected in its place; nil: itself.
+func texts(parse func(word string) (text, expected string), field *[]Entry) entries[Entry] {
+	return entries[Entry]{
 		expected: listOfTexts, field: field,
-		parse: each(func(word string, origin permission.Origin) (Name, string) {
+		parse: each(func(word string, origin permission.Origin) (Entry, string) {
 			expected := ""
 			if parse != nil {
 				word, expected = parse(word)
 			}
-			return Name{word, origin}, expected
+			return Entry{word, origin}, expected
 		}),
-		identity: func(n *Name) string { return n.Name },
-		line:     func(k *key, n *Name) Line { return Line{k.name, n.Name, n.Origin} },
+		identity: func(e *Entry) string { return e.Text },
+		line:     func(k *key, e *Entry) Line { return Line{k.name, e.Text, e.Origin} },
 	}
 }
 
-// paths is a list of paths. parse returns what an entry stands for, or what is expected in its place; place finds where it is
-// in the scope.
-func paths(parse func(word string) (path, expected string), place func(m *merger, s *source, path string) (absolute, why string), field func(*Settings) *[]Entry) entries[Entry] {
-	return entries[Entry]{
-		expected: listOfTexts, field: field,
-		parse: each(func(word string, origin permission.Origin) (Entry, string) {
-			path, expected := parse(word)
-			return Entry{path, origin}, expected
-		}),
-		place: func(m *merger, k *key, s *source, e *Entry) bool {
-			path, why := place(m, s, e.Path)
-			if why != "" {
-				m.warn(e.Origin, "%s: the path %q has no effect: %s.", k.name, shortened(e.Path), why)
-			}
-			e.Path = path
-			return why == ""
-		},
-		identity: func(e *Entry) string { return e.Path },
-		line:     func(k *key, e *Entry) Line { return Line{k.name, e.Path, e.Origin} },
+// paths is a list of paths. place finds where one is in the scope.
+func paths(parse func(word string) (path, expected string), place func(m *merger, s *source, path string) (absolute, why string), field *[]Entry) entries[Entry] {
+	e := texts(parse, field)
+	e.place = func(m *merger, k *key, s *source, e *Entry) bool {
+		path, why := place(m, s, e.Text)
+		if why != "" {
+			m.warn(e.Origin, "%s: the path %q has no effect: %s.", k.name, shortened(e.Text), why)
+		}
+		e.Text = path
+		return why == ""
 	}
+	return e
 }

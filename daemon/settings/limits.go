@@ -1,9 +1,6 @@
 package settings
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 // Limits bound what the daemon accepts and keeps.
 type Limits struct {
@@ -34,27 +31,7 @@ type Limits struct {
 type HeldBytes struct{ Session, Principal, All int64 }
 
 // Default returns the limits of a daemon without settings.
-func Default() Limits {
-	return Limits{
-		MaxRunningCalls:  max(16, 4*runtime.NumCPU()),
-		OpenCalls:        1000,
-		Sessions:         256,
-		MessageBytes:     16 << 20,
-		OutputBytes:      1 << 30,
-		SessionOutput:    4 << 30,
-		AllOutput:        16 << 30,
-		Drain:            10 * time.Second,
-		SessionIdle:      24 * time.Hour,
-		DetachedQuestion: time.Hour,
-		JournalSession:   64 << 20,
-		JournalBytes:     1 << 30,
-		JournalAge:       30 * 24 * time.Hour,
-		Buffers:          HeldBytes{64 << 20, 128 << 20, 256 << 20},
-		Options:          HeldBytes{2 << 20, 64 << 20, 128 << 20},
-		ToolDefinitions:  HeldBytes{1 << 20, 16 << 20, 32 << 20},
-		CheckpointBytes:  1 << 30,
-		CheckpointAge:    30 * 24 * time.Hour,
-		CacheDays:        30,
-		IdleExit:         30 * time.Minute,
-	}
+func Default() (l Limits) {
+	limitKeys(&l)
+	return l
 }

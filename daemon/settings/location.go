@@ -23,36 +23,27 @@ type location struct {
 
 func (s *location) close() { _ = s.dir.Close() }
 
-// openLocation finds the place of a file of the user's, and makes its directory. Links are followed wherever they lead.
-func openLocation(file string) (*location, error) {
+// openLocation finds the place of a file. Of a workspace it is at the real path root, and links that lead out of that are refused.
+// A file of the user's has no root: its directory is made, and links are followed wherever they lead.
+func openLocation(root, file string) (*location, error) {
 	real, err := resolved(file)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(real), 0o700); err != nil {
-		return nil, asFileError(file, "written", err)
+	if root == "" {
+		root = filepath.Dir(real)
+		err = os.MkdirAll(root, 0o700)
 	}
-	dir, err := os.OpenRoot(filepath.Dir(real))
-	if err != nil {
-		return nil, asFileError(file, "written", err)
-	}
-	return &location{dir, filepath.Base(real), real}, nil
-}
-
-// openLocationIn finds the place of a file of the workspace at the real path root. Links that lead out of it are refused.
-func openLocationIn(root, name string) (*location, error) {
-	file := filepath.Join(root, name)
-	real, err := resolved(file)
-	if err != nil {
-		return nil, err
-	}
-	rel, err := filepath.Rel(root, real)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, outside := filepath.Rel(root, real)
+	if outside != nil || !filepath.IsLocal(rel) {
 		return nil, &FileError{File: file, Why: fmt.Sprintf("it is a link to %s, out of the workspace, and is not written through", real)}
 	}
-	dir, err := os.OpenRoot(root)
+	var dir *os.Root
+	if err == nil {
+		dir, err = os.OpenRoot(root)
+	}
 	if err != nil {
-		return nil, err
+		return nil, asFileError(file, "written", err)
 	}
 	return &location{dir, rel, real}, nil
 }

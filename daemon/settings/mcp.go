@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,45 +54,28 @@ const (
 	shortestTimeout = time.Second
 )
 
-// serverKeys are what an entry may have.
-var serverKeys = map[string]func(*serverEntry, member){
-	"type":       (*serverEntry).kind,
-	"command":    func(s *serverEntry, m member) { s.out.Command = s.expanded(m.line, s.word(m)) },
-	"args":       (*serverEntry).args,
-	"env":        (*serverEntry).env,
-	"url":        func(s *serverEntry, m member) { s.out.URL = s.expanded(m.line, s.word(m)) },
-	"headers":    (*serverEntry).headers,
-	"timeout":    (*serverEntry).timeout,
-	"alwaysLoad": func(s *serverEntry, m member) { s.out.AlwaysLoad = s.truth(m) },
-	"shared":     func(s *serverEntry, m member) { s.out.Shared = s.truth(m) },
-	"cacheTtl":   func(s *serverEntry, m member) { s.out.CacheTTL = s.ttl(m) },
-	"sandbox":    (*serverEntry).sandbox,
-}
-
-// A serverEntry is an MCP server while it is read.
-type serverEntry struct {
-	entry
-	out     MCPServer
-	written []string // NAME=value of env, as written
-}
-
-func readServers(r *reader, _ *key, m member) any {
-	var out []MCPServer
-	for i, m := range r.members(&m.value, keyServers+".") {
-		if i == maxServers {
-			r.warn(m.line, "%s names more than %d servers; the rest has no effect", keyServers, maxServers)
-			break
-		}
-		s := serverEntry{entry: r.entry(keyServers + "." + m.key)}
-		s.out.Name, s.out.Origin = m.key, r.origin(m.line)
-		if s.read(m); !s.void {
-			s.out.Digest = digest(&m.value)
-			s.out.Written = s.entryWritten(&m.value)
-			s.out.shown = s.describe()
-			out = append(out, s.out)
-		}
+// servers are the MCP servers: of those of one name the highest file's whole entry counts. One that is not approved takes no
+// other's place.
+func servers(field *[]MCPServer) entries[MCPServer] {
+	return entries[MCPServer]{
+		object: true, most: maxServers, what: "server", field: field,
+		parse: readServer,
+		place: func(m *merger, _ *key, s *source, server *MCPServer) (ok bool) {
+			if s.place.servers && m.switchedOff(s, server.Name) {
+				return false
+			}
+			command, ok := m.command(s, []string{server.Command}, server.Written.Command, fmt.Sprintf("the server %q", server.Name), server.Origin)
+			server.Command = command[0]
+			if ok {
+				m.judge(s, server)
+			}
+			return ok
+		},
+		waits:    func(s *MCPServer) bool { return !s.Approved },
+		sorted:   func(s *MCPServer) string { return s.Name },
+		identity: func(s *MCPServer) string { return plainName(s.Name) },
+		line:     func(k *key, s *MCPServer) Line { return Line{k.name, s.String(), s.Origin} },
 	}
-	return out
 }
 
 // serversOf reads the whole of a .mcp.json.
@@ -101,7 +83,7 @@ func (r *reader) serversOf(root *node) {
 	for _, m := range r.members(root, "") {
 		switch m.key {
 		case keyServers:
-			r.facts.values[keyServers] = readServers(r, nil, m)
+			r.key(sections[""][keyServers], m)
 		case "$schema":
 		default:
 			r.unknown(m, "", []string{keyServers})
@@ -109,90 +91,114 @@ func (r *reader) serversOf(root *node) {
 	}
 }
 
-func (s *serverEntry) read(m member) {
+func readServer(r *reader, k *key, m member) (MCPServer, bool) {
+	s, e := MCPServer{Name: m.key, Origin: r.origin(m.line)}, r.entry(k.name+"."+m.key)
 	if !isServerName(m.key) {
-		s.lacks(m.line, "has a name that rules cannot tell from others: at most 50 letters, digits, - and _, of which no two may stand side by side, and none at either end, are one; what is none of these counts as _")
-		return
+		e.lacks(m.line, "has a name that rules cannot tell from others: at most 50 letters, digits, - and _, of which no two may stand side by side, and none at either end, are one; what is none of these counts as _")
+		return s, false
 	}
-	for _, m := range s.known(&m.value, slices.Sorted(maps.Keys(serverKeys))) {
-		serverKeys[m.key](s, m)
+	var command, args, env []string // as written
+	e.fields(&m.value, map[string]func(member){
+		"type": func(m member) {
+			known := map[string]string{"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
+			if s.Transport = known[m.value.word]; m.value.kind != text || s.Transport == "" {
+				e.fail(&m.value, m.key, `"stdio", "http" or "sse"`)
+			}
+		},
+		"command": func(m member) {
+			command = []string{e.word(m)}
+			s.Command = e.expanded(m.line, command[0])
+		},
+		"args": func(m member) {
+			args = e.words(m)
+			for _, arg := range args {
+				s.Args = append(s.Args, e.expanded(m.line, arg))
+			}
+		},
+		"env": func(m member) { env, s.Env = e.variables(m) },
+		"url": func(m member) {
+			s.Written.URL = withoutSecrets(e.word(m))
+			s.URL = e.expanded(m.line, m.value.word)
+		},
+		"headers":    func(m member) { s.Headers = e.headers(m) },
+		"timeout":    func(m member) { s.Timeout = e.timeout(m) },
+		"alwaysLoad": func(m member) { s.AlwaysLoad = e.truth(m) },
+		"shared":     func(m member) { s.Shared = e.truth(m) },
+		"cacheTtl":   func(m member) { s.CacheTTL = e.ttl(m) },
+		"sandbox":    func(m member) { s.Confined = e.confined(m) },
+	})
+	if !e.void {
+		s.complete(e, m.line)
 	}
-	if !s.void {
-		s.complete(m.line)
+	s.Digest = digest(&m.value)
+	s.Written.Command = append(command, args...)
+	for _, pair := range s.Env {
+		name, _, _ := strings.Cut(pair, "=")
+		s.Written.Variables = append(s.Written.Variables, name)
 	}
+	s.Written.Headers = slices.Sorted(maps.Keys(s.Headers))
+	slices.Sort(e.references)
+	s.Written.References = slices.Compact(e.references)
+	s.shown = s.describe(r.place.level, env)
+	return s, !e.void
 }
 
 // complete works out how the server is reached.
-func (s *serverEntry) complete(line int) {
-	out := &s.out
+func (s *MCPServer) complete(e *entry, line int) {
+	u := webURL(s.URL)
 	switch {
-	case (out.Command == "") == (out.URL == ""):
-		s.lacks(line, `needs either a "command" or a "url"`)
-	case out.Command != "" && (out.Transport == "http" || out.Transport == "sse"):
-		s.lacks(line, `has a "command", which its type does not have`)
-	case out.URL != "" && out.Transport == "stdio":
-		s.lacks(line, `has a "url", which its type does not have`)
-	case out.URL != "" && !isServerURL(out.URL):
-		s.lacks(line, `has a "url" that is no http or https address`)
-	case out.Transport == "" && out.Command != "":
-		out.Transport = "stdio"
-	case out.Transport == "":
-		out.Transport = "http"
+	case (s.Command == "") == (s.URL == ""):
+		e.lacks(line, `needs either a "command" or a "url"`)
+	case s.Command != "" && (s.Transport == "http" || s.Transport == "sse"):
+		e.lacks(line, `has a "command", which its type does not have`)
+	case s.URL != "" && s.Transport == "stdio":
+		e.lacks(line, `has a "url", which its type does not have`)
+	case s.URL != "" && (u == nil || u.Hostname() == ""):
+		e.lacks(line, `has a "url" that is no http or https address`)
+	case s.Transport == "" && s.Command != "":
+		s.Transport = "stdio"
+	case s.Transport == "":
+		s.Transport = "http"
 	}
 }
 
-func isServerURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
-}
-
-func (s *serverEntry) kind(m member) {
-	known := map[string]string{"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
-	if s.out.Transport = known[m.value.word]; m.value.kind != text || s.out.Transport == "" {
-		s.fail(&m.value, m.key, `"stdio", "http" or "sse"`)
-	}
-}
-
-func (s *serverEntry) args(m member) {
-	for _, arg := range s.words(m) {
-		s.out.Args = append(s.out.Args, s.expanded(m.line, arg))
-	}
-}
-
-func (s *serverEntry) env(m member) {
-	for _, v := range s.pairs(m) {
+// variables reads an environment: NAME=value as written, and by name with the values of the daemon's variables.
+func (e *entry) variables(m member) (written, expanded []string) {
+	for _, v := range e.pairs(m) {
 		if v.key == "" || strings.ContainsAny(v.key, "=\x00") {
-			s.lacks(v.line, "has an env with a name that is no variable's")
-			return
+			e.lacks(v.line, "has an env with a name that is no variable's")
+			break
 		}
-		s.written = append(s.written, v.key+"="+v.value.word)
-		s.out.Env = append(s.out.Env, v.key+"="+s.expanded(v.line, v.value.word))
+		written = append(written, v.key+"="+v.value.word)
+		expanded = append(expanded, v.key+"="+e.expanded(v.line, v.value.word))
 	}
-	slices.Sort(s.out.Env)
+	slices.Sort(expanded)
+	return written, expanded
 }
 
-func (s *serverEntry) headers(m member) {
-	s.out.Headers = map[string]string{}
-	for _, h := range s.pairs(m) {
-		value := s.expanded(h.line, h.value.word)
+func (e *entry) headers(m member) map[string]string {
+	headers := map[string]string{}
+	for _, h := range e.pairs(m) {
+		value := e.expanded(h.line, h.value.word)
 		if h.key == "" || strings.ContainsAny(h.key+value, "\r\n\x00") || strings.ContainsAny(h.key, " :") {
-			s.lacks(h.line, "has a header that cannot be sent")
-			return
+			e.lacks(h.line, "has a header that cannot be sent")
+			break
 		}
-		s.out.Headers[h.key] = value
+		headers[h.key] = value
 	}
+	return headers
 }
 
 // pairs reads an object of texts.
-func (s *serverEntry) pairs(m member) []member {
+func (e *entry) pairs(m member) []member {
 	if m.value.kind != object {
-		s.fail(&m.value, m.key, "an object of texts")
+		e.fail(&m.value, m.key, "an object of texts")
 		return nil
 	}
-	pairs := s.reader.members(&m.value, s.name+"."+m.key+".")
+	pairs := e.reader.members(&m.value, e.name+"."+m.key+".")
 	for _, p := range pairs {
 		if p.value.kind != text || strings.Contains(p.value.word, "\x00") {
-			s.fail(&p.value, m.key+"."+shortened(p.key), "a text")
+			e.fail(&p.value, m.key+"."+shortened(p.key), "a text")
 			return nil
 		}
 	}
@@ -200,7 +206,7 @@ func (s *serverEntry) pairs(m member) []member {
 }
 
 // timeout is in milliseconds where it is a number, as the format has it elsewhere.
-func (s *serverEntry) timeout(m member) {
+func (e *entry) timeout(m member) time.Duration {
 	n := m.value
 	d, ok := durationOf(&n)
 	if n.kind == number {
@@ -208,40 +214,38 @@ func (s *serverEntry) timeout(m member) {
 		d, ok = time.Duration(min(ms, 1e12)*float64(time.Millisecond)), err == nil
 	}
 	if !ok || d < shortestTimeout {
-		s.reader.wrong(&n, s.name+"."+m.key, fmt.Sprintf(`a number of milliseconds of at least %d, or a text like "30s"`, shortestTimeout.Milliseconds()))
-		return
+		e.reader.wrong(&n, e.name+"."+m.key, fmt.Sprintf(`a number of milliseconds of at least %d, or a text like "30s"`, shortestTimeout.Milliseconds()))
+		return 0
 	}
-	s.out.Timeout = d
+	return d
 }
 
-func (s *serverEntry) sandbox(m member) {
-	if s.out.Confined = s.truth(m); m.value.kind != boolean {
-		s.void = true // it might run where it was not to
+// confined reads whether the server runs in the sandbox.
+func (e *entry) confined(m member) bool {
+	if m.value.kind != boolean {
+		e.void = true // it might run where it was not to
 	}
-	if at := s.reader.place.level; (at == workspace || at == session) && m.value.word == "false" {
-		s.reader.idle(m.line, s.name+".sandbox false", "what a "+levelNames[at]+" names runs in the sandbox")
+	if at := e.reader.place.level; (at == workspace || at == session) && m.value.word == "false" {
+		e.reader.idle(m.line, e.name+".sandbox false", "what a "+levelNames[at]+" names runs in the sandbox")
 	}
+	return e.truth(m)
 }
 
-// describe returns in one line what the entry runs, as it is written. Headers may hold secrets and are left out; so are the
-// values of variables, but for those of a workspace, which the user looks at before trusting it.
-func (s *serverEntry) describe() string {
+// describe returns in one line what the server's entry runs, as it is written. Headers may hold secrets and are left out; so are
+// the values of env, but for those of a workspace, which the user looks at before trusting it.
+func (s *MCPServer) describe(at level, env []string) string {
 	var words []string
-	for _, pair := range s.written {
-		if name, _, _ := strings.Cut(pair, "="); s.reader.place.level != workspace {
+	for _, pair := range env {
+		if name, _, _ := strings.Cut(pair, "="); at != workspace {
 			pair = name + "=..."
 		}
 		words = append(words, pair)
 	}
-	w := s.out.Written
-	if w.URL != "" {
-		words = append(words, w.URL)
+	if s.Written.URL != "" {
+		words = append(words, s.Written.URL)
 	}
-	for i, word := range w.Command {
-		if i > 0 {
-			word = strconv.Quote(word)
-		}
-		words = append(words, word)
+	if len(s.Written.Command) > 0 {
+		words = append(words, commandText(s.Written.Command))
 	}
 	return strings.Join(words, " ")
 }

@@ -1,82 +1,25 @@
 package settings
 
 import (
-	"cmp"
-	"path/filepath"
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// servers merges the lists: of servers of one name the highest file's whole entry counts. One that is not approved takes
-// no other's place.
-func (m *merger) servers(k *key) {
-	taken := map[string]*MCPServer{}
-	for i := range m.sources {
-		s := &m.sources[i]
-		for _, said := range serversIn(s.facts) {
-			switch {
-			case !s.trusted:
-				m.lost(s, lostServers(s))
-				continue
-			case s.place.servers && m.switchedOff(s, said.Name):
-				continue
-			}
-			server, why := m.placedServer(s, said)
-			if why != "" {
-				m.warn(said.Origin, "the server %q has no effect: of its program %q, %s.", said.Name, shortened(said.Written.Command[0]), why)
-				continue
-			}
-			higher := taken[plainName(server.Name)]
-			if higher != nil {
-				m.displaced(higher, server)
-				continue
-			}
-			if server.Approved {
-				taken[plainName(server.Name)] = server
-			}
-			m.out.MCPServers = append(m.out.MCPServers, *server)
-		}
+// judge works out how the server runs in the scope, and whether it is approved.
+func (m *merger) judge(s *source, server *MCPServer) {
+	server.Approved = true
+	if s.place.level == workspace {
+		server.Workspace, server.Confined = s.place.base, true
 	}
-	slices.SortStableFunc(m.out.MCPServers, func(a, b MCPServer) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range m.out.MCPServers {
-		m.line(k.name, m.out.MCPServers[i].String(), m.out.MCPServers[i].Origin)
-	}
-}
-
-func serversIn(f *facts) []MCPServer {
-	servers, _ := f.values[keyServers].([]MCPServer)
-	return servers
-}
-
-func lostServers(s *source) string {
-	if s.place.servers {
-		return "the servers of " + serversFile
-	}
-	return keyServers
-}
-
-// placedServer is the server as it is in the scope.
-func (m *merger) placedServer(s *source, said MCPServer) (server *MCPServer, why string) {
-	if said.Command != "" {
-		command, why := m.command(s, []string{said.Command})
-		if why != "" {
-			return nil, why
-		}
-		said.Command = command[0]
-	}
-	said.Approved = true
 	switch {
 	case s.place.servers:
-		said.Workspace, said.Confined, said.Approval = s.place.base, true, said.Name
-		said.Approved = m.approved(s, &said)
-	case s.place.level == workspace:
-		said.Workspace, said.Confined = s.place.base, true
+		server.Approval = server.Name
+		server.Approved = m.approved(s, server)
 	case s.place.level == session:
-		said.Confined, said.Approval = true, sessionApproval(said.Name)
-		said.Approved = m.approvedForSession(&said)
+		server.Confined, server.Approval = true, sessionApproval(server.Name)
+		server.Approved = m.approvedForSession(server)
 	}
-	return &said, ""
 }
 
 // sessionApproval is under which name an answer about a server of a session's own settings is kept: not under that of one in
@@ -88,23 +31,13 @@ func sessionApproval(name string) string { return SessionText + " " + name }
 // the client chooses which entry has the name.
 func (m *merger) approvedForSession(server *MCPServer) bool {
 	for _, s := range m.sources {
+		named, _ := s.values[keyServers].([]MCPServer)
 		same := func(o MCPServer) bool { return o.Name == server.Name && o.Digest == server.Digest }
-		if (s.place.level == managed || s.place.level == user) && slices.ContainsFunc(serversIn(s.facts), same) {
+		if (s.place.level == managed || s.place.level == user) && slices.ContainsFunc(named, same) {
 			return true
 		}
 	}
-	if len(m.scope.Roots) == 0 {
-		return false
-	}
-	real, err := filepath.EvalSymlinks(m.scope.Roots[0])
-	return err == nil && m.view.book().Servers[real][server.Approval] == server.Digest
-}
-
-// displaced warns of a server that has no effect because of another file's: rules about the one are then about the other.
-func (m *merger) displaced(higher, lower *MCPServer) {
-	if higher.Workspace != "" && higher.Workspace != lower.Workspace {
-		m.warn(lower.Origin, "the server %q has no effect: the one of %s is used instead.", shortened(lower.Name), higher.Origin)
-	}
+	return len(m.roots) > 0 && m.book.Servers[m.roots[0].real][server.Approval] == server.Digest
 }
 
 // rooted returns the sources that decide on the servers of the root of s: all but those of other roots.
@@ -124,26 +57,24 @@ func (m *merger) switchedOff(s *source, name string) bool {
 
 // lists reports whether the file has the name in the list of a key.
 func (f *facts) lists(key, name string) bool {
-	all, _ := f.values[key].([]Name)
-	return slices.ContainsFunc(all, func(n Name) bool { return n.Name == name })
+	all, _ := f.values[key].([]Entry)
+	return slices.ContainsFunc(all, func(e Entry) bool { return e.Text == name })
 }
 
 // approved reports whether the server is approved as it is now: by an answer, for this very entry; or by its name, as
 // long as the file is what it was when the root was trusted.
 func (m *merger) approved(s *source, server *MCPServer) bool {
-	root := m.scope.Roots[s.root]
-	real, err := filepath.EvalSymlinks(root)
-	b := m.view.book()
-	if err == nil && b.Servers[real][server.Approval] == server.Digest {
+	root := &m.roots[s.root]
+	sum := root.sums[serversFile]
+	switch {
+	case m.book.Servers[root.real][server.Approval] == server.Digest:
 		return true
-	}
-	if !m.named(s, server.Name) {
+	case !m.named(s, server.Name):
 		return false
-	}
-	if m.scope.Trusted || err == nil && m.view.asTrusted(b, s.root, real) {
+	case m.scope.Trusted || sum != "" && sum != unusable && m.book.Roots[root.real].Files[serversFile] == sum:
 		return true
 	}
-	changed := warningAt(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve its servers any more. Look at it, then run: toold trust %s", root, keyEnabled, keyEnableAll, quoted(root))
+	changed := warningAt(permission.Origin{File: s.place.file}, "it has changed since %s was trusted: %s and %s do not approve its servers any more. Look at it, then run: toold trust %s", root.path, keyEnabled, keyEnableAll, quoted(root.path))
 	changed.Code = Untrusted
 	m.warnings = append(m.warnings, changed)
 	return false
@@ -152,56 +83,23 @@ func (m *merger) approved(s *source, server *MCPServer) bool {
 // named reports whether settings approve the server by its name.
 func (m *merger) named(s *source, name string) bool {
 	heard := m.rooted(s)
-	for _, o := range heard {
-		if o.lists(keyEnabled, name) {
-			return true
-		}
+	if slices.ContainsFunc(heard, func(o *source) bool { return o.lists(keyEnabled, name) }) {
+		return true
 	}
-	for _, o := range heard {
-		if all := o.flag(keyEnableAll); all != nil {
-			return all.is
-		}
-	}
-	return false
-}
-
-// asTrusted reports whether the .mcp.json of the scope's root of an index is what it was when the root was trusted.
-func (v *view) asTrusted(b book, root int, real string) bool {
-	sum := v.serversSum(root)
-	return sum != "" && sum != unusable && b.Roots[real].Files[serversFile] == sum
-}
-
-// book is the content of the trust file; of one that is not there, or cannot be used, an empty one.
-func (v *view) book() book {
-	if v.trust == nil || v.trust.err != nil || v.trust.good == nil {
-		return book{}
-	}
-	return *v.trust.good
-}
-
-// serversSum is the hash of the .mcp.json of the scope's root of an index; empty: there is none.
-func (v *view) serversSum(root int) string {
-	for _, l := range v.layers {
-		if l.place.servers && l.root == root {
-			if l.reading.err != nil {
-				return unusable
-			}
-			return l.reading.sum
-		}
-	}
-	return ""
+	all := slices.IndexFunc(heard, func(o *source) bool { return o.flag(keyEnableAll) != nil })
+	return all >= 0 && heard[all].flag(keyEnableAll).is
 }
 
 // String shows the server to a person, without the values of variables.
-func (server *MCPServer) String() string {
-	text := server.Name + ": " + server.shown
-	if server.Confined && server.Transport == "stdio" {
+func (s *MCPServer) String() string {
+	text := s.Name + ": " + s.shown
+	if s.Confined && s.Transport == "stdio" {
 		text += ", in the sandbox"
 	}
-	if server.Shared {
+	if s.Shared {
 		text += ", shared"
 	}
-	if !server.Approved {
+	if !s.Approved {
 		text += ", not approved"
 	}
 	return text

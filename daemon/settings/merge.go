@@ -1,8 +1,8 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,29 +21,39 @@ type source struct {
 type merger struct {
 	scope    Scope
 	home     string
-	view     *view
-	trusts   []Trust  // of each root
+	book     *book
+	roots    []root
 	sources  []source // the highest first
 	out      *Settings
-	loss     [][]string // of each root that is not trusted: what of it does not count, in words
 	warnings []Warning
+}
+
+// A root is one of the scope's.
+type root struct {
+	path string
+	real string            // links resolved; empty: it cannot be found
+	sums map[string]string // see view.sums
+	Trust
+	loss []string // what of it does not count since it is not trusted, in words
 }
 
 // merge returns the settings of a scope, made of the contents of its files.
 func merge(scope Scope, v view, home string) *Settings {
-	m := &merger{scope: scope, view: &v, home: home, out: &Settings{Limits: Default(), Preset: Full, DeferAbove: defaultDeferAbove, DiagnosticsAfterEdit: true, sums: map[string]map[string]string{}, imports: v.imports}, loss: make([][]string, len(scope.Roots))}
-	for i, root := range scope.Roots {
-		m.out.sums[root] = v.sums(i)
-		if sum := v.serversSum(i); sum != "" {
-			m.out.sums[root][serversFile] = sum
+	m := &merger{scope: scope, home: home, book: v.book(), out: &Settings{Preset: Full, DiagnosticsAfterEdit: true, sums: map[string]map[string]string{}, imports: v.imports}}
+	for i, path := range scope.Roots {
+		real, _ := filepath.EvalSymlinks(path) // empty has no trust
+		sums := v.sums(i)
+		trust := m.book.trust(real, counting(v.imports), sums)
+		if scope.Trusted {
+			trust = Trust{Trusted: true}
 		}
+		m.out.sums[path] = sums
+		m.roots = append(m.roots, root{path: path, real: real, sums: sums, Trust: trust})
 	}
-	m.trusts = trusts(scope, &v)
 	m.gather(&v)
-	for i := range keys {
-		if k := &keys[i]; k.alias == "" {
-			k.merge(m, k)
-		}
+	bound := table(m.out)
+	for i := range bound {
+		bound[i].merge(m, &bound[i])
 	}
 	m.untrusted()
 	m.arrange(&v)
@@ -83,7 +93,7 @@ func (m *merger) gather(v *view) {
 			m.warnings = append(m.warnings, l.reading.good.warnings...)
 		}
 		if l.reading.good != nil {
-			trusted := l.place.level != workspace || m.trusts[l.root].Trusted
+			trusted := l.place.level != workspace || m.roots[l.root].Trusted
 			m.sources = append(m.sources, source{l.reading.good, l.place, l.root, trusted})
 		}
 	}
@@ -107,17 +117,14 @@ func (m *merger) unread(l *layer) {
 }
 
 func (m *merger) broken(err *FileError, kept bool, of level) {
-	result := "Nothing of it is in force"
-	if kept {
-		result = "Its earlier content stays in force"
+	result := "Its earlier content stays in force"
+	if !kept {
+		result = "Nothing of it is in force"
+		if of != workspace {
+			m.out.Broken = append(m.out.Broken, err)
+		}
 	}
 	m.warnings = append(m.warnings, Warning{Code: NotInForce, File: err.File, Line: err.Line, Text: fmt.Sprintf("%v. %s until that is fixed.", err, result)})
-	if kept {
-		return
-	}
-	if of != workspace {
-		m.out.Broken = append(m.out.Broken, err)
-	}
 }
 
 // isUsers reports whether the file of a workspace is one of the user's too, as in a root that is the home directory. It counts
@@ -128,26 +135,25 @@ func (v *view) isUsers(l *layer) bool {
 	})
 }
 
-// lost notes what would count if the root of s were trusted.
-func (m *merger) lost(s *source, what string) {
-	if !slices.Contains(m.loss[s.root], what) {
-		m.loss[s.root] = append(m.loss[s.root], what)
-	}
-}
-
 // counts reports whether the value of a key counts that a file sets. If not, what trusting the workspace would change is noted.
 func (m *merger) counts(s *source, k *key) bool {
 	if s.trusted || k.scope.untrusted {
 		return true
 	}
-	m.lost(s, cmp.Or(k.label, k.name))
+	what, of := k.label(), &m.roots[s.root]
+	if s.place.servers {
+		what = "the servers of " + serversFile
+	}
+	if !slices.Contains(of.loss, what) {
+		of.loss = append(of.loss, what)
+	}
 	return false
 }
 
-// highest returns the highest file's value of a boolean, outside workspaces; nil: none has it.
-func (m *merger) highest(name string) *value[bool] {
+// highest returns the highest file's value of a scalar, outside workspaces; nil: none has it.
+func highest[T any](m *merger, name string) *value[T] {
 	for _, s := range m.sources {
-		if v := s.flag(name); v != nil && s.place.level != workspace {
+		if v, _ := s.values[name].(*value[T]); v != nil && s.place.level != workspace {
 			return v
 		}
 	}
@@ -156,16 +162,11 @@ func (m *merger) highest(name string) *value[bool] {
 
 // untrusted warns of each root that is not trusted, with what does not count for that reason, and what to do.
 func (m *merger) untrusted() {
-	for i, root := range m.scope.Roots {
-		if len(m.loss[i]) == 0 {
-			continue
+	for i := range m.roots {
+		if r := &m.roots[i]; len(r.loss) > 0 {
+			m.out.Untrusted = append(m.out.Untrusted, r.path)
+			m.distrusted("%s %s, so part of its settings does not count (%s). Look at them, then run: toold trust %s", r.path, r.Trust.why(), joined(r.loss), quoted(r.path))
 		}
-		m.out.Untrusted = append(m.out.Untrusted, root)
-		why := "is not trusted"
-		if changed := m.trusts[i].Changed; len(changed) > 0 {
-			why = "has changed since it was trusted (" + joined(changed) + ")"
-		}
-		m.distrusted("%s %s, so part of its settings does not count (%s). Look at them, then run: toold trust %s", root, why, joined(m.loss[i]), quoted(root))
 	}
 }
 

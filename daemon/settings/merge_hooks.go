@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,10 +10,10 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 )
 
-// hooks compiles the hooks that no file keeps from running.
-func (m *merger) hooks(k *key) {
+// merge compiles the hooks that no file keeps from running.
+func (hooks) merge(m *merger, k *key) {
 	variables, limited := m.hookVariables()
-	only, none := m.highest(keyManagedHooks), m.highest(keyNoHooks)
+	only, none := highest[bool](m, keyManagedHooks), highest[bool](m, keyNoHooks)
 	var running []hook.Hook
 	kept := 0
 	for i := range m.sources {
@@ -48,40 +49,34 @@ func (m *merger) hooks(k *key) {
 }
 
 // hookURLs are the only addresses that HTTP hooks may be sent to.
-var hookURLs = func() entries[Name] {
-	e := names(nil, nil)
-	e.done = func(m *merger, all []Name) {
+func hookURLs(field *[]string) entries[Entry] {
+	e := texts(nil, nil)
+	e.done = func(_ *merger, all []Entry) {
 		if all != nil {
-			m.out.AllowedHTTPHookURLs = append([]string{}, plain(all)...)
+			*field = append([]string{}, plain(all)...)
 		}
 	}
 	return e
-}()
+}
 
 // hookVariables returns the only variables that hooks may send, if a file limits them.
 func (m *merger) hookVariables() (variables []string, limited bool) {
 	for _, s := range m.sources {
-		all, ok := s.values[keyHookVariables].([]Name)
+		all, ok := s.values[keyHookVariables].([]Entry)
 		variables, limited = append(variables, plain(all)...), limited || ok
 	}
 	return variables, limited
 }
 
 // hookLines shows the hooks, those of one event together.
-func hookLines(hooks []hook.Hook) []Line {
-	var out []Line
-	seen := map[string]bool{}
-	for _, first := range hooks {
-		if seen[first.Event] {
-			continue
-		}
-		seen[first.Event] = true
-		for i := range hooks {
-			if h := &hooks[i]; h.Event == first.Event {
-				out = append(out, Line{"hooks." + h.Event, hookText(h), h.Origin})
-			}
-		}
+func hookLines(hooks []hook.Hook) (out []Line) {
+	var events []string
+	for _, h := range hooks {
+		events = append(events, h.Event)
+		out = append(out, Line{"hooks." + h.Event, hookText(&h), h.Origin})
 	}
+	first := func(l Line) int { return slices.Index(events, strings.TrimPrefix(l.Key, "hooks.")) }
+	slices.SortStableFunc(out, func(a, b Line) int { return cmp.Compare(first(a), first(b)) })
 	return out
 }
 

@@ -15,17 +15,17 @@ var looseness = [...]int{
 	permission.Default: 1, permission.AcceptEdits: 2, permission.Plan: 0, permission.DontAsk: 0, permission.BypassPermissions: 3,
 }
 
-var modeSetting = scalar[permission.Mode]{
-	parse: simple("default, acceptEdits, plan, dontAsk or bypassPermissions", func(n *node) (permission.Mode, bool) {
-		mode, known := modeNamed(n.word)
-		return mode, known && n.kind == text
-	}),
-	text: permission.Mode.String,
-	set:  func(s *Settings, v value[permission.Mode]) { s.Mode = &Mode{v.is, v.origin} },
-	get: func(s *Settings) permission.Mode {
-		return cmp.Or(s.Mode, &Mode{Mode: permission.Default}).Mode
-	},
-	looser: func(a, b permission.Mode) bool { return looseness[a] > looseness[b] },
+func modeOf(field **Mode) scalar[permission.Mode] {
+	return scalar[permission.Mode]{
+		parse: simple("default, acceptEdits, plan, dontAsk or bypassPermissions", func(n *node) (permission.Mode, bool) {
+			mode, known := modeNamed(n.word)
+			return mode, known && n.kind == text
+		}),
+		text:   permission.Mode.String,
+		set:    func(v value[permission.Mode]) { *field = &Mode{v.is, v.origin} },
+		get:    func() permission.Mode { return cmp.Or(*field, &Mode{Mode: permission.Default}).Mode },
+		looser: func(a, b permission.Mode) bool { return looseness[a] > looseness[b] },
+	}
 }
 
 func modeNamed(name string) (permission.Mode, bool) {
@@ -41,10 +41,9 @@ func modeNamed(name string) (permission.Mode, bool) {
 }
 
 // rules is a list of permission rules.
-func rules(list permission.List) entries[permission.Rule] {
+func rules(list permission.List, field *[]permission.Rule) entries[permission.Rule] {
 	e := entries[permission.Rule]{
-		expected: listOfTexts,
-		field:    func(s *Settings) *[]permission.Rule { return &s.Rules },
+		expected: listOfTexts, field: field,
 		parse:    ruleIn(list, func(word string) (string, string) { return word, "" }),
 		identity: ruleKey,
 		line:     func(k *key, r *permission.Rule) Line { return Line{k.name, r.Text, r.Origin} },
@@ -103,8 +102,8 @@ func (r *reader) runsOnly(rules []permission.Rule) {
 }
 
 // directories is a list of directories. A relative one is below the file's workspace, else below the scope's first root.
-func directories(field func(*Settings) *[]Entry) entries[Entry] {
-	return paths(func(word string) (string, string) { return word, "" }, (*merger).absolute, field)
+func directories(field *[]Entry) entries[Entry] {
+	return paths(nil, (*merger).absolute, field)
 }
 
 // absolute resolves a path of a file.
@@ -131,32 +130,34 @@ func (m *merger) absolute(s *source, path string) (absolute, why string) {
 const noBase = "it is relative, and there is no root that it could be relative to"
 
 // environment is the variables of calls and hooks.
-var environment = entries[Variable]{
-	object: true,
-	parse: func(r *reader, _ *key, m member) (Variable, bool) {
-		name := "env." + shortened(m.key)
-		switch {
-		case m.value.kind != text:
-			r.wrong(&m.value, name, "a text")
-		case m.key == "" || strings.ContainsAny(m.key, "=\x00"):
-			r.warn(m.line, "%q is not a name for an environment variable; it has no effect", shortened(m.key))
-		case strings.Contains(m.value.word, "\x00"):
-			r.warn(m.value.line, "%s holds a NUL character, which no environment variable can; it has no effect", name)
-		default:
-			return Variable{m.key, m.value.word, r.origin(m.line)}, true
-		}
-		return Variable{}, false
-	},
-	identity: func(v *Variable) string { return v.Name },
-	sorted:   true,
-	line:     func(_ *key, v *Variable) Line { return Line{"env." + v.Name, v.Value, v.Origin} },
-	field:    func(s *Settings) *[]Variable { return &s.Env },
-	done: func(m *merger, all []Variable) {
-		filter := m.out.Sandbox.Filter()
-		for _, v := range all {
-			if filter.Withheld(v.Name) {
-				m.warn(v.Origin, "env.%s is kept from commands and hooks, since its name looks like a credential or would change what programs run; only headers of HTTP hooks can hold it", shortened(v.Name))
+func environment(field *[]Variable) entries[Variable] {
+	return entries[Variable]{
+		object: true,
+		parse: func(r *reader, _ *key, m member) (Variable, bool) {
+			name := "env." + shortened(m.key)
+			switch {
+			case m.value.kind != text:
+				r.wrong(&m.value, name, "a text")
+			case m.key == "" || strings.ContainsAny(m.key, "=\x00"):
+				r.warn(m.line, "%q is not a name for an environment variable; it has no effect", shortened(m.key))
+			case strings.Contains(m.value.word, "\x00"):
+				r.warn(m.value.line, "%s holds a NUL character, which no environment variable can; it has no effect", name)
+			default:
+				return Variable{m.key, m.value.word, r.origin(m.line)}, true
 			}
-		}
-	},
+			return Variable{}, false
+		},
+		identity: func(v *Variable) string { return v.Name },
+		sorted:   func(v *Variable) string { return v.Name },
+		line:     func(_ *key, v *Variable) Line { return Line{"env." + v.Name, v.Value, v.Origin} },
+		field:    field,
+		done: func(m *merger, all []Variable) {
+			filter := m.out.Sandbox.Filter()
+			for _, v := range all {
+				if filter.Withheld(v.Name) {
+					m.warn(v.Origin, "env.%s is kept from commands and hooks, since its name looks like a credential or would change what programs run; only headers of HTTP hooks can hold it", shortened(v.Name))
+				}
+			}
+		},
+	}
 }

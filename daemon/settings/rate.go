@@ -27,26 +27,26 @@ var rateUnits = map[string]time.Duration{
 }
 
 // rates are the bounds by subject; of each the highest file's counts.
-var rates = entries[Rate]{
-	object: true,
-	parse: func(r *reader, k *key, m member) (Rate, bool) {
-		rate := Rate{Subject: subjectOf(strings.TrimSpace(m.key)), Origin: r.origin(m.line), text: m.value.word}
-		var ok bool
-		rate.Events, rate.Per, ok = parseRate(m.value.word)
-		switch {
-		case !isSubject(rate.Subject):
-			r.warn(m.line, "%s: %q is not the name of a tool, mcp__server, mcp__server__* or a host; it has no effect", k.name, shortened(m.key))
-		case m.value.kind != text || !ok:
-			r.wrong(&m.value, k.name+"."+shortened(m.key), `a text like "60/min", "10/s" or "5/30s"`)
-		default:
-			return rate, true
-		}
-		return rate, false
-	},
-	identity: func(r *Rate) string { return r.Subject },
-	sorted:   true,
-	line:     func(k *key, r *Rate) Line { return Line{k.name, r.Subject + " " + r.text, r.Origin} },
-	field:    func(s *Settings) *[]Rate { return &s.Rates },
+func rates(field *[]Rate) entries[Rate] {
+	subject := func(r *Rate) string { return r.Subject }
+	return entries[Rate]{
+		object: true, identity: subject, sorted: subject, field: field,
+		parse: func(r *reader, k *key, m member) (Rate, bool) {
+			rate := Rate{Subject: subjectOf(strings.TrimSpace(m.key)), Origin: r.origin(m.line), text: m.value.word}
+			var ok bool
+			rate.Events, rate.Per, ok = parseRate(m.value.word)
+			switch {
+			case !isSubject(rate.Subject):
+				r.warn(m.line, "%s: %q is not the name of a tool, mcp__server, mcp__server__* or a host; it has no effect", k.name, shortened(m.key))
+			case m.value.kind != text || !ok:
+				r.wrong(&m.value, k.name+"."+shortened(m.key), `a text like "60/min", "10/s" or "5/30s"`)
+			default:
+				return rate, true
+			}
+			return rate, false
+		},
+		line: func(k *key, r *Rate) Line { return Line{k.name, r.Subject + " " + r.text, r.Origin} },
+	}
 }
 
 // subjectOf returns the one form of a subject: a host in lower case without a dot at its end, all tools of a server by the

@@ -150,19 +150,3 @@ func (r *reader) flag(n *node, name string) (on, ok bool) {
 	}
 	return n.word == "true", n.kind == boolean
 }
-
-// texts returns the texts of a list.
-func (r *reader) texts(n *node, name string) (words []string) {
-	if n.kind != list {
-		r.wrong(n, name, listOfTexts)
-		return nil
-	}
-	for i := range n.items {
-		if item := &n.items[i]; item.kind != text {
-			r.wrong(item, "an entry of "+name, "a text")
-		} else {
-			words = append(words, item.word)
-		}
-	}
-	return words
-}

@@ -17,24 +17,25 @@ const maxPattern = 1000 // bytes
 
 // redactions is a list of regular expressions. A workspace has none: with a pattern that matches everything it could hide from
 // hooks what they are to look at.
-var redactions = entries[Redaction]{
-	expected: listOfTexts,
-	parse: each(func(word string, origin permission.Origin) (Redaction, string) {
-		if len(word) > maxPattern {
-			return Redaction{}, fmt.Sprintf("at most %d bytes long", maxPattern)
-		}
-		pattern, err := regexp.Compile(word)
-		switch {
-		case err != nil:
-			return Redaction{}, fmt.Sprintf("a regular expression (%v)", err)
-		case pattern.MatchString(""):
-			return Redaction{}, "a pattern that does not match the empty text"
-		}
-		return Redaction{pattern, origin}, ""
-	}),
-	identity: func(r *Redaction) string { return r.Pattern.String() },
-	line:     func(k *key, r *Redaction) Line { return Line{k.name, r.Pattern.String(), r.Origin} },
-	field:    func(s *Settings) *[]Redaction { return &s.Redactions },
+func redactions(field *[]Redaction) entries[Redaction] {
+	return entries[Redaction]{
+		expected: listOfTexts, field: field,
+		parse: each(func(word string, origin permission.Origin) (Redaction, string) {
+			if len(word) > maxPattern {
+				return Redaction{}, fmt.Sprintf("at most %d bytes long", maxPattern)
+			}
+			pattern, err := regexp.Compile(word)
+			switch {
+			case err != nil:
+				return Redaction{}, fmt.Sprintf("a regular expression (%v)", err)
+			case pattern.MatchString(""):
+				return Redaction{}, "a pattern that does not match the empty text"
+			}
+			return Redaction{pattern, origin}, ""
+		}),
+		identity: func(r *Redaction) string { return r.Pattern.String() },
+		line:     func(k *key, r *Redaction) Line { return Line{k.name, r.Pattern.String(), r.Origin} },
+	}
 }
 
 // Patterns returns those of the redactions, and those of them that are the administrator's.

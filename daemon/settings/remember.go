@@ -53,7 +53,7 @@ func (s *Store) rememberForUser(rules permission.List, rule string) (string, err
 	if s.sources.User == "" {
 		return "", errors.New("there is no settings file of the user to remember the rule in; start the daemon with --settings")
 	}
-	at, err := openLocation(s.sources.User)
+	at, err := openLocation("", s.sources.User)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (s *Store) rememberIn(root string, to Level, rules permission.List, rule st
 	if to == Project {
 		name, mode = projectShared, 0o644
 	}
-	at, err := openLocationIn(real, name)
+	at, err := openLocation(real, filepath.Join(real, name))
 	if err != nil {
 		return "", err
 	}

@@ -39,7 +39,7 @@ type Sandbox struct {
 
 	// AllowedDomains and DeniedDomains are hosts in lower case and without a final dot: "*" is all, "*.x" any depth below
 	// x, and another * stays within a label, as in a WebFetch rule. A denial beats whatever allows.
-	AllowedDomains, DeniedDomains []Name
+	AllowedDomains, DeniedDomains []Entry
 	// ManagedDomainsOnly: no allow rule but the administrator's opens a domain. Of AllowedDomains the others are taken out.
 	ManagedDomainsOnly *permission.Origin
 	// SharedTmp: calls have the machine's directories for temporary files, and none of their session's own.
@@ -51,16 +51,10 @@ type Sandbox struct {
 	// CredentialFiles may not be read, like DenyRead. CredentialVars are names of variables that are withheld, and KeepVars
 	// those that are not, though they look like a credential's; both may begin and end with *.
 	CredentialFiles          []Entry
-	CredentialVars, KeepVars []Name
+	CredentialVars, KeepVars []Entry
 
 	// Limits are those that files outside of workspaces set, Ceilings those of workspaces. See Within.
 	Limits, Ceilings ProcessLimits
-}
-
-// A Name is one entry of a list of names: a domain, or a variable.
-type Name struct {
-	Name   string
-	Origin permission.Origin
 }
 
 // ProcessLimits bound what the processes of one call may take. 0: no file sets it.
@@ -75,14 +69,17 @@ type ProcessLimits struct {
 // lower than what would be in force without it.
 func (s *Sandbox) Within(standard ProcessLimits) ProcessLimits {
 	out := standard
-	for _, of := range []func(*ProcessLimits) *int64{processesOf, memoryOf, fileSizeOf, openFilesOf} {
-		to := of(&out)
-		*to = cmp.Or(*of(&s.Limits), *to)
-		if ceiling := *of(&s.Ceilings); ceiling > 0 && (ceiling < *to || *to == 0) {
+	for i, to := range out.all() {
+		*to = cmp.Or(*s.Limits.all()[i], *to)
+		if ceiling := *s.Ceilings.all()[i]; ceiling > 0 && (ceiling < *to || *to == 0) {
 			*to = ceiling
 		}
 	}
 	return out
+}
+
+func (l *ProcessLimits) all() []*int64 {
+	return []*int64{&l.Processes, &l.Memory, &l.FileSize, &l.OpenFiles}
 }
 
 // Filter is what the environment of every child is filtered by.
@@ -90,18 +87,12 @@ func (s *Sandbox) Filter() sandbox.Filter {
 	return sandbox.Filter{Withhold: plain(s.CredentialVars), Keep: plain(s.KeepVars)}
 }
 
-func plain(names []Name) []string {
-	var out []string
-	for _, n := range names {
-		out = append(out, n.Name)
+func plain(entries []Entry) (texts []string) {
+	for _, e := range entries {
+		texts = append(texts, e.Text)
 	}
-	return out
+	return texts
 }
-
-func processesOf(l *ProcessLimits) *int64 { return &l.Processes }
-func memoryOf(l *ProcessLimits) *int64    { return &l.Memory }
-func fileSizeOf(l *ProcessLimits) *int64  { return &l.FileSize }
-func openFilesOf(l *ProcessLimits) *int64 { return &l.OpenFiles }
 
 const onlyStricter = "a workspace can only make the sandbox stricter"
 
@@ -111,7 +102,7 @@ type boundary struct {
 	strict    bool    // the stricter value
 	sets      bool    // the value whose place the field is set to
 	notLooser []level // whose files can set only the stricter one, beside those of workspaces
-	field     func(*Sandbox) **permission.Origin
+	field     **permission.Origin
 }
 
 func (b boundary) read(r *reader, k *key, m member) any {
@@ -131,107 +122,94 @@ func (b boundary) read(r *reader, k *key, m member) any {
 }
 
 func (b boundary) merge(m *merger, k *key) {
-	counts := m.highest(k.name)
+	_, counts := tightened(m, k, strconv.FormatBool, func(on, than bool) bool { return on != than && on == b.strict })
+	if counts != nil && counts.is == b.sets {
+		*b.field = &counts.origin
+	}
+}
+
+// tightened returns the value of the highest file outside workspaces, and the one that counts: the strictest of workspaces beats
+// it, trusted or not. nil: there is none.
+func tightened[T any](m *merger, k *key, text func(T) string, stricter func(v, than T) bool) (base, counts *value[T]) {
+	base = highest[T](m, k.name)
+	counts = base
 	for _, s := range m.sources {
-		if v := s.flag(k.name); v != nil && s.place.level == workspace && (counts == nil || counts.is != b.strict) {
+		switch v, _ := s.values[k.name].(*value[T]); {
+		case v == nil || s.place.level != workspace:
+		case counts == nil || stricter(v.is, counts.is):
 			counts = v
+		case base != nil && stricter(base.is, v.is):
+			m.warn(v.origin, "%s %s has no effect: a workspace can only make it stricter, and %s is in force.", k.name, text(v.is), text(base.is))
 		}
 	}
-	if counts == nil {
-		return
+	if counts != nil {
+		m.line(k.name, text(counts.is), counts.origin)
 	}
-	m.line(k.name, strconv.FormatBool(counts.is), counts.origin)
-	if counts.is == b.sets {
-		*b.field(&m.out.Sandbox) = &counts.origin
-	}
+	return base, counts
 }
 
 // A processLimit is a whole number of units. Beside the highest file's outside workspaces the lowest of workspaces counts,
 // trusted or not.
 type processLimit struct {
-	unit  int64
-	field func(*ProcessLimits) *int64
+	unit           int64
+	limit, ceiling *int64
 }
 
-func (processLimit) number() scalar[int64] {
-	return integer(1, math.MaxInt32, func(*Settings) *int64 { return nil }) // so that it is a number on every machine, in bytes too
+func (processLimit) read(r *reader, k *key, m member) any {
+	return integer(1, math.MaxInt32, new(int64), 0).read(r, k, m) // so that it is a number on every machine, in bytes too
 }
-
-func (p processLimit) read(r *reader, k *key, m member) any { return p.number().read(r, k, m) }
 
 func (p processLimit) merge(m *merger, k *key) {
-	var base, ceiling *value[int64]
-	for _, s := range m.sources {
-		switch v, _ := s.values[k.name].(*value[int64]); {
-		case v == nil:
-		case s.place.level == workspace && (ceiling == nil || v.is < ceiling.is):
-			ceiling = v
-		case s.place.level != workspace && base == nil:
-			base = v
-		}
-	}
-	counts := base
+	text := func(n int64) string { return strconv.FormatInt(n, 10) }
+	base, counts := tightened(m, k, text, func(n, than int64) bool { return n < than })
 	if base != nil {
-		*p.field(&m.out.Sandbox.Limits) = base.is * p.unit
-		m.tooHigh(k, base)
+		*p.limit = base.is * p.unit
 	}
-	if ceiling != nil && (base == nil || ceiling.is < base.is) {
-		*p.field(&m.out.Sandbox.Ceilings) = ceiling.is * p.unit
-		counts = ceiling
-	}
-	if counts != nil {
-		m.line(k.name, strconv.FormatInt(counts.is, 10), counts.origin)
-	}
-}
-
-// tooHigh reports the limits of workspaces that are above the one in force.
-func (m *merger) tooHigh(k *key, base *value[int64]) {
-	for _, s := range m.sources {
-		if v, _ := s.values[k.name].(*value[int64]); v != nil && s.place.level == workspace && v.is > base.is {
-			m.warn(v.origin, "%s %d has no effect: a workspace can only make it stricter, and %d is in force.", k.name, v.is, base.is)
-		}
+	if counts != base {
+		*p.ceiling = counts.is * p.unit
 	}
 }
 
 // excludedCommands are rules for Bash, without Bash(...).
-var excludedCommands = entries[permission.Rule]{
-	expected: listOfTexts,
-	parse: ruleIn(permission.AllowList, func(word string) (string, string) {
-		command := strings.TrimSpace(word)
-		if bare, isRule := strings.CutPrefix(command, "Bash("); isRule && strings.HasSuffix(bare, ")") {
-			return "", fmt.Sprintf("a command without Bash(...), such as %q", shortened(strings.TrimSuffix(bare, ")")))
-		}
-		if command == "" {
-			return "", "a command, which may hold *"
-		}
-		return "Bash(" + command + ")", ""
-	}),
-	identity: func(r *permission.Rule) string { return r.Text },
-	line: func(k *key, r *permission.Rule) Line {
-		return Line{k.name, strings.TrimSuffix(strings.TrimPrefix(r.Text, "Bash("), ")"), r.Origin}
-	},
-	field: func(s *Settings) *[]permission.Rule { return &s.Sandbox.Excluded },
+func excludedCommands(field *[]permission.Rule) entries[permission.Rule] {
+	return entries[permission.Rule]{
+		expected: listOfTexts, field: field,
+		parse: ruleIn(permission.AllowList, func(word string) (string, string) {
+			command := strings.TrimSpace(word)
+			if bare, isRule := strings.CutPrefix(command, "Bash("); isRule && strings.HasSuffix(bare, ")") {
+				return "", fmt.Sprintf("a command without Bash(...), such as %q", shortened(strings.TrimSuffix(bare, ")")))
+			}
+			if command == "" {
+				return "", "a command, which may hold *"
+			}
+			return "Bash(" + command + ")", ""
+		}),
+		identity: func(r *permission.Rule) string { return r.Text },
+		line: func(k *key, r *permission.Rule) Line {
+			return Line{k.name, strings.TrimSuffix(strings.TrimPrefix(r.Text, "Bash("), ")"), r.Origin}
+		},
+	}
 }
 
 // confined is a list of paths of the sandbox.
-func confined(field func(*Sandbox) *[]Entry) entries[Entry] {
-	return paths(parsePlace, (*merger).placed, func(s *Settings) *[]Entry { return field(&s.Sandbox) })
+func confined(field *[]Entry) entries[Entry] {
+	return paths(parsePlace, (*merger).placed, field)
 }
 
-// opened is a list of paths of the sandbox that may be read. None but the administrator opens what the administrator denies.
-func opened(field func(*Sandbox) *[]Entry) entries[Entry] {
-	e := confined(field)
+// opened is the list of paths of the sandbox that may be read. None but the administrator opens what the administrator denies.
+func opened(b *Sandbox) entries[Entry] {
+	e := confined(&b.AllowRead)
 	place := e.place
 	e.place = func(m *merger, k *key, s *source, e *Entry) bool {
 		if !place(m, k, s, e) {
 			return false
 		}
-		denied := slices.Concat(m.out.Sandbox.DenyRead, m.out.Sandbox.CredentialFiles)
+		denied := slices.Concat(b.DenyRead, b.CredentialFiles)
 		at := slices.IndexFunc(denied, func(d Entry) bool {
-			return d.Origin.Managed && !e.Origin.Managed && pathname.Within(d.Path, e.Path)
+			return d.Origin.Managed && !e.Origin.Managed && pathname.Within(d.Text, e.Text)
 		})
 		if at >= 0 {
-			m.warn(e.Origin, "%s: the path %q has no effect: %s denies it.", k.name, shortened(e.Path), denied[at].Origin)
+			m.warn(e.Origin, "%s: the path %q has no effect: %s denies it.", k.name, shortened(e.Text), denied[at].Origin)
 		}
 		return at < 0
 	}
@@ -266,11 +244,11 @@ func parsePlace(word string) (path, expected string) {
 	return path, ""
 }
 
-var allowedDomains = func() entries[Name] {
-	e := names(parseDomain, func(s *Settings) *[]Name { return &s.Sandbox.AllowedDomains })
+func allowedDomains(field *[]Entry) entries[Entry] {
+	e := texts(parseDomain, field)
 	e.managed = keyDomainsOnly
 	return e
-}()
+}
 
 func parseDomain(word string) (host, expected string) {
 	host = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(word)), ".")

@@ -31,10 +31,10 @@ func TestSandbox(t *testing.T) {
 		return permission.Origin{File: h.path("home/settings.json"), Line: line, Base: h.path("home")}
 	}
 	entries := func(line int, path string) []settings.Entry {
-		return []settings.Entry{{Path: path, Origin: origin(line)}}
+		return []settings.Entry{{Text: path, Origin: origin(line)}}
 	}
-	names := func(line int, name string) []settings.Name {
-		return []settings.Name{{Name: name, Origin: origin(line)}}
+	names := func(line int, name string) []settings.Entry {
+		return []settings.Entry{{Text: name, Origin: origin(line)}}
 	}
 	one, two, four := origin(1), origin(2), origin(4)
 	for _, test := range []struct {

@@ -81,9 +81,9 @@ type Mode struct {
 	Origin permission.Origin
 }
 
-// An Entry is one path of a list: absolute and clean, links in it not resolved.
+// An Entry is one path, domain or variable of a list. A path is absolute and clean, links in it are not resolved.
 type Entry struct {
-	Path   string
+	Text   string
 	Origin permission.Origin
 }
 

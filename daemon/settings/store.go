@@ -35,13 +35,14 @@ func Open(sources Sources) *Store { return open(sources, time.Now) }
 
 // open makes a store that holds the times of files against a clock.
 func open(sources Sources, clock func() time.Time) *Store {
-	s := &Store{sources: sources, clock: clock}
-	s.managed.file, s.managed.read, s.managed.parse = filepath.Join(sources.ManagedDir, "settings.d"), readDir, parseNames
-	s.trust.file, s.trust.read = sources.TrustFile, readFile
-	s.trust.parse = func(data []byte) (*book, error) { return parseBook(sources.TrustFile, data) }
-	s.managed.clock, s.trust.clock = clock, clock
-	s.files.most, s.scopes.most = maxFiles, maxScopes
-	return s
+	return &Store{
+		sources: sources, clock: clock,
+		managed: watched[[]string]{file: filepath.Join(sources.ManagedDir, "settings.d"), read: readDir, parse: parseNames, clock: clock},
+		trust: watched[book]{file: sources.TrustFile, read: readFile, clock: clock, parse: func(data []byte) (*book, error) {
+			return parseBook(sources.TrustFile, data)
+		}},
+		files: cache[place, *watched[facts]]{most: maxFiles}, scopes: cache[scopeKey, *scoped]{most: maxScopes},
+	}
 }
 
 // A layer is a file as it counts for a scope.
@@ -81,7 +82,7 @@ type scoped struct {
 	places []place // of the roots' files: rootFiles for each, and serversFile
 
 	mu       sync.Mutex
-	session  *reading[facts] // of the scope's own text
+	session  *layer // of the scope's own text
 	view     view
 	settings *Settings
 }
@@ -151,26 +152,23 @@ func unique(roots []string) []string {
 	return out
 }
 
-func sessionPlace(scope Scope) place {
-	p := place{file: SessionText, level: session}
+// readSession returns the layer of a scope's own text.
+func readSession(scope Scope) *layer {
+	l := &layer{place: place{file: SessionText, level: session}, reading: noFile}
 	if len(scope.Roots) > 0 {
-		p.base = scope.Roots[0]
+		l.place.base = scope.Roots[0]
 	}
-	return p
-}
-
-func readSession(scope Scope) *reading[facts] {
 	if scope.Session == "" {
-		return noFile
+		return l
 	}
-	if len(scope.Session) > maxBytes {
-		return &reading[facts]{err: tooLarge(SessionText)}
+	l.reading = &reading[facts]{err: tooLarge(SessionText)}
+	if len(scope.Session) <= maxBytes {
+		good, err := readFacts(l.place, []byte(scope.Session))
+		if l.reading = (&reading[facts]{good: good}); err != nil {
+			l.reading.err = asFileError(SessionText, "read", err)
+		}
 	}
-	good, err := readFacts(sessionPlace(scope), []byte(scope.Session))
-	if err != nil {
-		return &reading[facts]{err: asFileError(SessionText, "read", err)}
-	}
-	return &reading[facts]{good: good}
+	return l
 }
 
 // view looks at the files of a scope, the highest first.
@@ -181,9 +179,8 @@ func (s *Store) view(at *scoped) view {
 	if imports == nil && own.reading.good != nil {
 		imports = own.reading.good.flag(keyImport)
 	}
-	v.asked = imports != nil
-	v.imports = isOn(imports)
-	v.layers = append(v.layers, layer{place: sessionPlace(at.scope), reading: at.session})
+	v.asked, v.imports = imports != nil, isOn(imports)
+	v.layers = append(v.layers, *at.session)
 	for i, p := range at.places {
 		l := s.layer(p)
 		l.root, l.silent = i/(len(rootFiles)+1), p.claude && !v.imports

@@ -70,9 +70,6 @@ func parseBook(file string, data []byte) (*book, error) {
 // trust compares those of a root's files that have these names with what was trusted.
 func (b *book) trust(real string, names []string, sums map[string]string) Trust {
 	t := Trust{Empty: len(sums) == 0}
-	if b == nil {
-		return t
-	}
 	if promised, known := b.Roots[real]; known {
 		t.Changed = different(names, promised.Files, sums)
 		t.Trusted = len(t.Changed) == 0
@@ -80,16 +77,25 @@ func (b *book) trust(real string, names []string, sums map[string]string) Trust 
 	return t
 }
 
+// why returns, as the end of a sentence, why the workspace is not trusted.
+func (t Trust) why() string {
+	if len(t.Changed) > 0 {
+		return "has changed since it was trusted (" + joined(t.Changed) + ")"
+	}
+	return "is not trusted"
+}
+
 // different returns those of the names whose files differ between two looks.
 func different(names []string, a, b map[string]string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a[name] == b[name] })
 }
 
-// sums returns the hashes of the files that count of the scope's root of an index, by name, as the view has found them.
+// sums returns the hashes of the files that count of the scope's root of an index, by name, as the view has found them, and that
+// of serversFile.
 func (v *view) sums(root int) map[string]string {
 	sums := map[string]string{}
 	for _, l := range v.layers {
-		if l.place.level != workspace || l.root != root || l.silent || l.place.servers {
+		if l.place.level != workspace || l.root != root || l.silent {
 			continue
 		}
 		sum := l.reading.sum
@@ -103,24 +109,12 @@ func (v *view) sums(root int) map[string]string {
 	return sums
 }
 
-// trusts returns the trust of each root of a scope, by the files that a view has read.
-func trusts(scope Scope, v *view) []Trust {
-	out := make([]Trust, len(scope.Roots))
-	for i, root := range scope.Roots {
-		if scope.Trusted {
-			out[i].Trusted = true
-			continue
-		}
-		if v.trust == nil || v.trust.err != nil || v.trust.good == nil {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(root)
-		if err != nil {
-			continue
-		}
-		out[i] = v.trust.good.trust(real, counting(v.imports), v.sums(i))
+// book returns the content of the trust file; of one that is not there, or cannot be used, an empty one.
+func (v *view) book() *book {
+	if v.trust == nil || v.trust.err != nil || v.trust.good == nil {
+		return &book{}
 	}
-	return out
+	return v.trust.good
 }
 
 // sumsOf reads the files of those names in a root now. err, a *FileError, is about the first settings file that is unusable.
@@ -180,8 +174,12 @@ func (s *Store) Distrust(root string) error {
 	if err != nil {
 		return err
 	}
-	return s.exclusively(func() error {
-		return s.rewrite(func(b *book) { b.forget(absolute) })
+	real, _ := filepath.EvalSymlinks(absolute) // empty if it does not exist
+	return s.change(func(b *book) {
+		for _, root := range []string{absolute, real} {
+			delete(b.Roots, root)
+			delete(b.Servers, root)
+		}
 	})
 }
 
@@ -240,7 +238,12 @@ func (s *Store) book() (*book, error) {
 	return b, nil
 }
 
-// rewrite changes the trust file. Only called exclusively.
+// change changes the trust file.
+func (s *Store) change(change func(*book)) error {
+	return s.exclusively(func() error { return s.rewrite(change) })
+}
+
+// rewrite is change for a caller that keeps other writers out.
 func (s *Store) rewrite(change func(*book)) error {
 	if s.sources.TrustFile == "" {
 		return errNoBook
@@ -252,6 +255,9 @@ func (s *Store) rewrite(change func(*book)) error {
 	if b.Roots == nil {
 		b.Roots = map[string]promise{}
 	}
+	if b.Servers == nil {
+		b.Servers = map[string]map[string]string{}
+	}
 	before, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
 		return err
@@ -261,7 +267,7 @@ func (s *Store) rewrite(change func(*book)) error {
 	if err != nil || bytes.Equal(before, data) {
 		return err
 	}
-	to, err := openLocation(s.sources.TrustFile)
+	to, err := openLocation("", s.sources.TrustFile)
 	if err != nil {
 		return err
 	}
@@ -274,10 +280,6 @@ func (s *Store) rewrite(change func(*book)) error {
 }
 
 // notTrusted returns the error for an allow rule that cannot be remembered in a workspace.
-func notTrusted(root string, s Trust) error {
-	why := "is not trusted"
-	if len(s.Changed) > 0 {
-		why = "has changed since it was trusted (" + joined(slices.Clone(s.Changed)) + ")"
-	}
-	return fmt.Errorf("%s %s, so an allow rule in its settings files would not count. Look at them and run: toold trust %s; or remember the rule in the user's settings", root, why, quoted(root))
+func notTrusted(root string, t Trust) error {
+	return fmt.Errorf("%s %s, so an allow rule in its settings files would not count. Look at them and run: toold trust %s; or remember the rule in the user's settings", root, t.why(), quoted(root))
 }

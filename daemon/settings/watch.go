@@ -43,8 +43,7 @@ func stampOf(file string) stamp {
 	for errors.Is(err, unix.EINTR) {
 		err = unix.Stat(file, &st)
 	}
-	var errno unix.Errno
-	if errors.As(err, &errno) {
+	if errno, is := errors.AsType[unix.Errno](err); is {
 		return stamp{errno: errno}
 	}
 	return stamp{
@@ -134,12 +133,10 @@ func sameError(a, b *FileError) bool {
 
 // asFileError returns the error as a *FileError with what could not be done with the file.
 func asFileError(file, done string, err error) *FileError {
-	var known *FileError
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*FileError](err); is {
 		return known
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*fs.PathError](err); is {
 		err = path.Err
 	}
 	return &FileError{File: file, Why: fmt.Sprintf("it cannot be %s: %v", done, err)}

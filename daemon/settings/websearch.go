@@ -21,48 +21,52 @@ const (
 )
 
 // webSearch is the search engine. A workspace names none: queries, and a key, would be sent to its address.
-var webSearch = scalar[WebSearch]{
-	parse: parseWebSearch,
-	text:  func(w WebSearch) string { return strings.TrimSpace(w.Backend + " " + w.URL) },
-	set:   func(s *Settings, v value[WebSearch]) { s.WebSearch = &v.is },
+func webSearch(field **WebSearch) scalar[WebSearch] {
+	return scalar[WebSearch]{
+		parse: readWebSearch,
+		text:  func(w WebSearch) string { return strings.TrimSpace(w.Backend + " " + w.URL) },
+		set:   func(v value[WebSearch]) { *field = &v.is },
+	}
 }
 
-func parseWebSearch(r *reader, k *key, m member) (w WebSearch, ok bool) {
+func readWebSearch(r *reader, k *key, m member) (w WebSearch, ok bool) {
 	if m.value.isEmpty() {
 		return w, false
 	}
-	w.Origin, ok = r.origin(m.line), true
-	for _, m := range r.members(&m.value, k.name+".") {
-		switch name := k.name + "." + m.key; {
-		case m.key == "backend" && m.value.kind == text && (m.value.word == searXNG || m.value.word == brave):
-			w.Backend = m.value.word
-		case m.key == "backend":
-			r.wrong(&m.value, name, fmt.Sprintf("%q or %q", searXNG, brave))
-			ok = false
-		case m.key == "url" && isWebURL(&m.value):
-			w.URL = m.value.word
-		case m.key == "url":
-			r.wrong(&m.value, name, "an http or https URL without user name or password")
-			ok = false
-		default:
-			r.unknown(m, k.name+".", []string{"backend", "url"})
+	e, wrong := r.entry(k.name), false
+	w.Origin = r.origin(m.line)
+	known := func(of *string, expected string, is func(word string) bool) func(member) {
+		return func(m member) {
+			if *of = m.value.word; m.value.kind != text || !is(*of) {
+				wrong = true
+				r.wrong(&m.value, k.name+"."+m.key, expected)
+			}
 		}
 	}
+	e.fields(&m.value, map[string]func(member){
+		"backend": known(&w.Backend, fmt.Sprintf("%q or %q", searXNG, brave), func(word string) bool { return word == searXNG || word == brave }),
+		"url": known(&w.URL, "an http or https URL without user name or password", func(word string) bool {
+			u := webURL(word)
+			return u != nil && u.Hostname() != "" && u.User == nil
+		}),
+	})
 	switch {
-	case !ok:
+	case wrong:
 	case w.Backend == "":
-		r.warn(m.line, "%s has no backend, %q or %q; it has no effect", k.name, searXNG, brave)
-		ok = false
+		e.lacks(m.line, fmt.Sprintf("has no backend, %q or %q", searXNG, brave))
 	case w.Backend == searXNG && w.URL == "":
-		r.warn(m.line, "%s has no url, which %s needs; it has no effect", k.name, searXNG)
-		ok = false
+		e.lacks(m.line, fmt.Sprintf("has no url, which %s needs", searXNG))
 	}
-	return w, ok
+	return w, !wrong && !e.void
 }
 
-func isWebURL(n *node) bool {
-	u, err := url.Parse(n.word)
-	return n.kind == text && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
+// webURL returns an http or https address with a host, or nil if the text is not one.
+func webURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil
+	}
+	return u
 }
 
 // Reach returns the hosts that the sandbox's settings and rules about WebFetch allow and deny, as an egress.Policy has them.
