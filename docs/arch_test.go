@@ -141,7 +141,7 @@ var imports = map[string][]string{
 	"tools/websearch":         {"tools", "tools/net/egress", "tools/text/ellipsis", "tools/fault", "tools/net/web", "tools/fs/workspace/text"},
 	"tools/fs/workspace":      {"tools/fault", "tools/text/nearest", "tools/fs/pathname", "tools/fs/workspace/text"},
 	"tools/fs/workspace/text": {},
-	"tools/write":             {"tools", "tools/fault", "tools/fs/workspace", "tools/fs/workspace/text"},
+	"tools/write":             {"tools", "tools/fs/workspace", "tools/fs/workspace/text"},
 }
 
 // confined are the libraries that only some rooms may see: gRPC and the wire types stay at the edge, and below the

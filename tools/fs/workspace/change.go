@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace/text"
@@ -31,6 +33,28 @@ type Written struct {
 	InEditor string
 	// OtherNames is what Content.OtherNames returned for the file.
 	OtherNames string
+}
+
+// Notes returns OtherNames and InEditor as lines for the model.
+func (w Written) Notes() (lines string) {
+	for _, note := range []string{w.OtherNames, w.InEditor} {
+		if note != "" {
+			lines += "Note: " + note + "\n"
+		}
+	}
+	return lines
+}
+
+// Lossy returns the fault lossy_encoding for an error of text.Encoding.Encode for content, or a part
+// of it; field is the JSON pointer of content. It returns any other error unchanged.
+func Lossy(err error, field, content string) error {
+	l, ok := errors.AsType[*text.Lossy](err)
+	if !ok {
+		return err
+	}
+	line := text.LineAt(content, strings.IndexRune(content, l.Rune))
+	return fault.Invalidf("lossy_encoding", "The file is in %s, which cannot hold %q (U+%04X) on line %d of %s. Nothing was written. Leave the character out, or convert the file to UTF-8 first.",
+		l.Encoding, l.Rune, l.Rune, line, strings.TrimPrefix(field, "/")).At(field)
 }
 
 // Change replaces the content of the file that name resolves to by the result of how, or creates
