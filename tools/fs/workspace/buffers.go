@@ -298,11 +298,7 @@ func (b *Buffers) at(real string) *buffer {
 // disk.
 func (b *Buffers) ofFile(id inode) *buffer {
 	for _, f := range b.all() {
-		info, err := os.Lstat(f.Real)
-		if err != nil {
-			continue
-		}
-		if s := StateOf(info); (inode{s.Device, s.Inode}) == id {
+		if info, err := os.Lstat(f.Real); err == nil && StateOf(info).inode() == id {
 			return f
 		}
 	}

@@ -25,7 +25,8 @@ type Content struct {
 	Path  Path
 	Data  []byte // must not be modified; nil when the file does not exist
 	State State  // metadata and hash of Data; Seen and Whole are empty
-	Links int    // names that the file has
+	info  os.FileInfo
+	Links int // names that the file has
 	read  State
 	known bool
 	// beside is the fault of a change while an editor holds the file open under another name; nil:
@@ -66,7 +67,7 @@ func (c *Content) OtherNames() string {
 }
 
 // Missing returns the fault file_not_found for a content that Look found absent.
-func (v *View) Missing(c *Content) error { return v.notFound(c.Path) }
+func (v *View) Missing(c *Content) error { return v.notFound("file_not_found", c.Path) }
 
 // Look reads the whole file that name resolves to, as Change would. A missing file is not an error.
 // It returns the fault file_too_large and those of Open.
@@ -92,22 +93,17 @@ func (v *View) Look(name string) (*Content, error) {
 	if err == nil && c.Links > 1 {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.shown[c.inode()] = true
+		v.shown[c.State.inode()] = true
 	}
 	return c, err
 }
-
-// An inode identifies a file, whatever its names are.
-type inode struct{ device, number uint64 }
-
-func (c *Content) inode() inode { return inode{c.State.Device, c.State.Inode} }
 
 // askable returns a fault if the file has names that the user could not have been asked about: they
 // did not exist, or belonged to another file, when Look returned it.
 func (v *View) askable(c *Content) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if c.Links < 2 || v.shown[c.inode()] {
+	if c.Links < 2 || v.shown[c.State.inode()] {
 		return nil
 	}
 	return fault.Invalidf("stale_file", "%s has %d hard links, which it did not have when the call was checked. The change would also show under its other names, which may lie anywhere, and the user was not asked about that. Nothing was written; send the call again.",
@@ -130,7 +126,7 @@ func (v *View) contentOf(f *File) (*Content, error) {
 		return nil, err
 	}
 	c := v.absent(f.Path)
-	c.Data, c.State, c.Links = data, StateOf(info), 1
+	c.Data, c.info, c.State, c.Links = data, info, StateOf(info), 1
 	c.State.Hash = Hash(data)
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		c.Links = int(sys.Nlink)
@@ -143,7 +139,7 @@ func (v *View) contentOf(f *File) (*Content, error) {
 func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
+		return nil, nil, ioError(f.Path, "cannot be read", err)
 	}
 	tooLarge := fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), maxContent>>20)
 	if info.Size() > maxContent { // before memory is allocated: a sparse file can have any size
@@ -159,7 +155,7 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 		case errors.Is(err, io.EOF):
 			return data, info, nil
 		case err != nil:
-			return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
+			return nil, nil, ioError(f.Path, "cannot be read", err)
 		case len(data) == cap(data):
 			data = append(data, 0)[:len(data)]
 		}

@@ -128,9 +128,14 @@ func StateOf(info fs.FileInfo) State {
 	return s
 }
 
+// An inode identifies a file, whatever its names are.
+type inode struct{ device, number uint64 }
+
+func (s State) inode() inode { return inode{s.Device, s.Inode} }
+
 // sameFacts reports whether size, times and inode are equal.
 func (s State) sameFacts(o State) bool {
-	return s.Size == o.Size && s.Mtime.Equal(o.Mtime) && s.Ctime.Equal(o.Ctime) && s.Device == o.Device && s.Inode == o.Inode
+	return s.Size == o.Size && s.Mtime.Equal(o.Mtime) && s.Ctime.Equal(o.Ctime) && s.inode() == o.inode()
 }
 
 // Same reports whether both states are of the same content: by hash if both have one, otherwise by

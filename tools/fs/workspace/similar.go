@@ -4,9 +4,7 @@ package workspace
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +27,10 @@ const (
 	maxLooked  = 10_000 // directory entries that are examined, so that a huge directory takes no longer than a large one
 )
 
-func (v *View) notFound(p Path) error {
+// notFound returns the fault with that code for a path that does not exist.
+func (v *View) notFound(code string, p Path) error {
 	details := v.lookAround(p)
-	return fault.Invalidf("file_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
+	return fault.Invalidf(code, "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }
 
 func (n NotFound) hint() string {
@@ -64,7 +63,19 @@ func (v *View) lookAround(p Path) NotFound {
 	if place := v.ws.Place(dir); place == Outside || place == Hidden {
 		return n
 	}
-	for _, name := range similar(base, v.names(dir)) {
+	root, err := v.ws.openRoot(dir)
+	if err != nil {
+		return n
+	}
+	defer root.Close()
+	var names []string
+	for e, err := range entries(root.Open(".")) {
+		if err != nil || len(names) == maxLooked {
+			break
+		}
+		names = append(names, e.Name())
+	}
+	for _, name := range similar(base, names) {
 		if len(n.Similar) == maxSimilar {
 			break
 		}
@@ -79,25 +90,6 @@ func (v *View) lookAround(p Path) NotFound {
 func (v *View) isReadDenied(real string) bool {
 	info, err := os.Lstat(real)
 	return err != nil || v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) != ""
-}
-
-// names lists the directory at the real path, if it is still there.
-func (v *View) names(dir string) []string {
-	root, err := v.ws.openRoot(dir)
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	d, err := root.Open(".")
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	list, err := d.Readdirnames(maxLooked)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	return list
 }
 
 // similar returns the names that may have been meant by base, the most likely first.

@@ -137,13 +137,13 @@ func (l *snapshotWalk) snapshot(real string) (Snapshot, error) {
 	if real == "/" {
 		info, err := os.Lstat(real)
 		if err != nil {
-			return unkept("it cannot be looked at: %v", cause(err)), nil
+			return unkept("it cannot be looked at: %v", Cause(err)), nil
 		}
 		return Snapshot{Kind: Directory, Mode: info.Mode() & modeBits}, nil
 	}
 	if err := l.open(real); err != nil {
-		way := resolver{named: real, at: "/", links: maxLinks}
-		if lost := way.follow(real); len(way.passed) > 0 || lost == nil && way.missing > 0 {
+		way, lost := follow(machine, real)
+		if len(way.passed) > 0 || lost == nil && way.missing > 0 {
 			return Snapshot{Kind: Absent}, nil // a link on the way leads elsewhere
 		}
 		return unreached(err), nil
@@ -176,7 +176,7 @@ func unreached(err error) Snapshot {
 	case errors.Is(err, errMoved), errors.Is(err, syscall.ELOOP):
 		return unkept("a directory on the way to it was replaced")
 	}
-	return unkept("it cannot be looked at: %v", cause(err))
+	return unkept("it cannot be looked at: %v", Cause(err))
 }
 
 // stamped adds the time by which a change of an unkept file is detected.
@@ -219,7 +219,7 @@ func (l *snapshotWalk) regular(real, base string, looked fs.FileInfo) (Snapshot,
 	source := &sound{file: f}
 	i.Hash, i.Size, err = keep(source, info.Size())
 	if source.err != nil {
-		return stamped(unkept("it cannot be read: %v", cause(source.err)), info), nil
+		return stamped(unkept("it cannot be read: %v", Cause(source.err)), info), nil
 	}
 	if l.left > 0 && !l.snapshotter.Each {
 		l.left = max(l.left-i.Size, 1)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,8 +138,15 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 		if err != nil {
 			return nil, 0, fmt.Sprintf("%s cannot be looked into", shown(dir))
 		}
-		each(root, func(name string, info fs.FileInfo) bool {
-			real := filepath.Join(dir, name)
+		for entry, err := range entries(root.Open(".")) {
+			if err != nil {
+				break // as far as it can be listed
+			}
+			info, err := root.Lstat(entry.Name())
+			if err != nil {
+				continue
+			}
+			real := filepath.Join(dir, entry.Name())
 			found = append(found, real)
 			switch {
 			case info.IsDir():
@@ -156,33 +162,14 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 			case ctx.Err() != nil:
 				why = "the call was stopped"
 			}
-			return why == ""
-		})
+			if why != "" {
+				break
+			}
+		}
 		root.Close()
 		if why != "" {
 			return nil, 0, why
 		}
 	}
 	return found, size, ""
-}
-
-// each calls next with each entry of a directory until next returns false.
-func each(root *os.Root, next func(name string, info fs.FileInfo) bool) {
-	d, err := root.Open(".")
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	for {
-		names, err := d.Readdirnames(256)
-		for _, name := range names {
-			info, err := root.Lstat(name)
-			if err == nil && !next(name, info) {
-				return
-			}
-		}
-		if err != nil { // usually the end
-			return
-		}
-	}
 }

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toold/toold/tools/fault"
 )
 
 // A Tree is a directory opened for walking, or one file in it. The caller closes it.
@@ -65,7 +63,7 @@ func (v *View) Tree(name string) (*Tree, error) {
 	switch {
 	case inEditor:
 	case !p.Exists || err != nil:
-		return nil, v.pathNotFound(p)
+		return nil, v.notFound("path_not_found", p)
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return nil, notRegular(p, info)
 	}
@@ -130,9 +128,4 @@ func (w *Workspace) openRoot(real string) (*os.Root, error) {
 		return nil, errors.Join(errMoved, dir.Close())
 	}
 	return dir, nil
-}
-
-func (v *View) pathNotFound(p Path) error {
-	details := v.lookAround(p)
-	return fault.Invalidf("path_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }

@@ -203,7 +203,7 @@ func exchanged(p Path) error {
 // open opens p with flag, and checks that it is a regular file and still the one that p names.
 func (v *View) open(p Path, flag int) (*File, error) {
 	if !p.Exists {
-		return nil, v.notFound(p)
+		return nil, v.notFound("file_not_found", p)
 	}
 	// The entry is examined before it is opened, since opening some devices has effects.
 	if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
@@ -246,7 +246,7 @@ func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
 func inspect(f *os.File, p Path) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fault.Failedf("io_error", "%s was opened, but its metadata cannot be read: %v.", p.Shown(), cause(err))
+		return nil, ioError(p, "was opened, but its metadata cannot be read", err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
@@ -291,13 +291,13 @@ func notRegular(p Path, info fs.FileInfo) error {
 func (v *View) refused(p Path, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return v.notFound(p)
+		return v.notFound("file_not_found", p)
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, errMoved):
 		return exchanged(p)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Shown(), cause(err))
+		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Shown(), Cause(err))
 	case errors.Is(err, syscall.ENXIO):
 		return fault.Invalidf("not_regular", "%s is a socket or a device without a driver, not a regular file.", p.Shown())
 	}
-	return fault.Failedf("io_error", "%s cannot be opened: %v.", p.Shown(), cause(err))
+	return ioError(p, "cannot be opened", err)
 }

@@ -111,7 +111,7 @@ func realDirs(dirs []string) ([]string, error) {
 		} else if !info.IsDir() {
 			return nil, fmt.Errorf("%q is not a directory", dir)
 		}
-		r, err := follow(nil, dir)
+		r, err := follow(machine, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func existing(dirs []string) []string {
 		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
 			continue
 		}
-		if r, err := follow(nil, dir); err == nil && !slices.Contains(found, r.at) {
+		if r, err := follow(machine, dir); err == nil && !slices.Contains(found, r.at) {
 			found = append(found, r.at)
 		}
 	}
