@@ -61,32 +61,13 @@ func (s Setting) hasWorktreeConfig() bool {
 // excludesSetting returns the last value of core.excludesFile in configuration files, as an absolute path. It is empty if the
 // value is empty or relative.
 func excludesSetting(home string, files ...string) (named string, isSet bool) {
-	for _, file := range files {
-		if value, ok := new(Finder).excludesIn(home, file, 0); ok {
-			named, isSet = value, true
+	for _, s := range new(Finder).settings(home, "include.", files).settings {
+		if s.Key == "core.excludesfile" {
+			named, isSet = expanded(s.Value, home), true
 		}
 	}
 	if !filepath.IsAbs(named) {
 		named = ""
-	}
-	return named, isSet
-}
-
-// maxDepth is how deep git follows includes. Source: config.c of git 2.47.
-const maxDepth = 10
-
-// excludesIn reads one configuration file and those that it includes without a condition.
-func (f *Finder) excludesIn(home, file string, depth int) (named string, isSet bool) {
-	for _, s := range f.parsed(file) {
-		switch {
-		case s.Key == "core.excludesfile":
-			named, isSet = expanded(s.Value, home), true
-		case s.Key == "include.path" && depth < maxDepth:
-			included := absolute(filepath.Dir(file), expanded(s.Value, home))
-			if value, ok := f.excludesIn(home, included, depth+1); ok {
-				named, isSet = value, true
-			}
-		}
 	}
 	return named, isSet
 }

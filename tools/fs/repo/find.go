@@ -77,9 +77,6 @@ func (f *Finder) find(root string, most int) Found {
 	s.below(root)
 	var found Found
 	for path, folder := range s.folders {
-		if folder.git {
-			found.Dirs = append(found.Dirs, path)
-		}
 		if folder.link {
 			found.Links = append(found.Links, filepath.Join(path, ".git"))
 		}
@@ -90,18 +87,16 @@ func (f *Finder) find(root string, most int) Found {
 		known := func(dir string) bool { return pathname.Within(dir, shared) }
 		if shared != "" && !slices.ContainsFunc(found.Shared, known) {
 			found.Shared = append(found.Shared, shared)
-			outer := search{most: s.most, before: before, folders: s.folders}
-			outer.below(shared)
-			for path, folder := range s.folders {
-				if folder.git && pathname.Within(shared, path) {
-					found.Dirs = append(found.Dirs, path)
-				}
-			}
-			s.partial = s.partial || outer.partial
+			s.below(shared)
+		}
+	}
+	for path, folder := range s.folders {
+		if folder.git {
+			found.Dirs = append(found.Dirs, path)
 		}
 	}
 	slices.Sort(found.Dirs)
-	found.Dirs, found.Partial = slices.Compact(found.Dirs), s.partial
+	found.Partial = s.partial
 	f.remember(root, s.folders)
 	return found
 }
@@ -139,7 +134,7 @@ func (f *Finder) remember(root string, folders map[string]*folder) {
 	}
 }
 
-// A search is a breadth-first search of one tree.
+// A search is a breadth-first search of trees, each with at most most directories.
 type search struct {
 	most            int
 	before, folders map[string]*folder

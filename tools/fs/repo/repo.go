@@ -32,15 +32,19 @@ type Repository struct {
 func Discover(dir string) (Repository, bool) {
 	for ; ; dir = filepath.Dir(dir) {
 		if own := Leads(filepath.Join(dir, ".git")); own != "" {
-			return Repository{Dir: own, Common: CommonOf(own), Top: dir}, true
+			return repositoryAt(own, dir), true
 		}
 		if isGitDir(dir) {
-			return Repository{Dir: dir, Common: CommonOf(dir), Top: dir}, true
+			return repositoryAt(dir, dir), true
 		}
 		if dir == filepath.Dir(dir) {
 			return Repository{}, false
 		}
 	}
+}
+
+func repositoryAt(dir, top string) Repository {
+	return Repository{Dir: dir, Common: CommonOf(dir), Top: top}
 }
 
 // Leads returns the git directory that link, a path that ends in .git, is or leads to; empty if git
@@ -173,16 +177,9 @@ func (r Repository) OnRemote(start string) bool {
 	if r.hasRef("refs/heads/" + start) {
 		return false
 	}
-	if r.hasRef("refs/remotes/" + start) {
-		return true
-	}
 	remotes, _ := os.ReadDir(filepath.Join(r.Common, "refs", "remotes")) // it may not exist
-	for _, remote := range remotes {
-		if r.hasRef("refs/remotes/" + remote.Name() + "/" + start) {
-			return true
-		}
-	}
-	return r.packed(func(ref string) bool {
+	isOn := func(remote os.DirEntry) bool { return r.hasRef("refs/remotes/" + remote.Name() + "/" + start) }
+	return r.hasRef("refs/remotes/"+start) || slices.ContainsFunc(remotes, isOn) || r.packed(func(ref string) bool {
 		name, ok := strings.CutPrefix(ref, "refs/remotes/")
 		return ok && strings.HasSuffix(name, "/"+start)
 	})

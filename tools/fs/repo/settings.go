@@ -63,8 +63,8 @@ func configDir(home string, getenv func(string) string) string {
 	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 }
 
-// maxIncludes is how many files one configuration may include. The number is our own; git allows
-// ten levels.
+// maxIncludes is how many files a configuration may include. The number is our own; git allows ten
+// levels.
 const maxIncludes = 32
 
 // A configured is the settings of configuration files, with all that they include.
@@ -73,22 +73,32 @@ type configured struct {
 	included []string // the files that they name, existing or not
 }
 
-// settings returns the settings of the files, in order, and follows every include: conditions are
-// ignored, so that no file is missed. A file that git would reject counts as empty.
-func (f *Finder) settings(home string, files ...string) (c configured) {
-	for i := 0; i < len(files) && i < maxIncludes; i++ {
-		for _, s := range f.parsed(files[i]) {
-			if (strings.HasPrefix(s.Key, "include.") || strings.HasPrefix(s.Key, "includeif.")) && strings.HasSuffix(s.Key, ".path") {
-				path := absolute(filepath.Dir(files[i]), expanded(s.Value, home))
-				if s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && !slices.Contains(files, path) {
-					files, c.included = append(slices.Clip(files), path), append(c.included, path)
-				}
-				continue
-			}
+// allIncludes is the beginning of the keys of all includes: conditions are ignored, so that no file
+// is missed.
+const allIncludes = "include"
+
+// settings returns the settings of the files, in git's order, and follows the includes whose keys
+// begin with includes. A file that git would reject counts as empty.
+func (f *Finder) settings(home, includes string, files []string) configured {
+	c := configured{included: slices.Clone(files)} // so that none is read twice
+	for _, file := range files {
+		f.read(&c, home, includes, file)
+	}
+	c.included = c.included[len(files):]
+	return c
+}
+
+func (f *Finder) read(c *configured, home, includes, file string) {
+	for _, s := range f.parsed(file) {
+		path := absolute(filepath.Dir(file), expanded(s.Value, home))
+		switch {
+		case !strings.HasPrefix(s.Key, includes) || !strings.HasSuffix(s.Key, ".path"):
 			c.settings = append(c.settings, s)
+		case s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && len(c.included) < maxIncludes && !slices.Contains(c.included, path):
+			c.included = append(c.included, path)
+			f.read(c, home, includes, path)
 		}
 	}
-	return c
 }
 
 // Sets reports whether the configuration of a repository has a setting for one of the branches.
@@ -105,7 +115,7 @@ var opens = strings.Fields("core.excludesfile core.attributesfile mailmap.file b
 // include, name them: absolute paths, existing or not. Paths relative to a working tree are not
 // included.
 func (f *Finder) Opened(home string, files ...string) []string {
-	c := f.settings(home, files...)
+	c := f.settings(home, allIncludes, files)
 	paths := c.included
 	for _, s := range c.settings {
 		if path := expanded(s.Value, home); slices.Contains(opens, s.Key) && filepath.IsAbs(path) {
@@ -124,7 +134,7 @@ func (f *Finder) Aliases(home, dir string) map[string]string {
 	}
 	aliases := map[string]string{}
 	var several []string
-	for _, s := range f.settings(home, files...).settings {
+	for _, s := range f.settings(home, allIncludes, files).settings {
 		name, ok := strings.CutPrefix(s.Key, "alias.")
 		if other, known := aliases[name]; ok && known && other != s.Value {
 			several = append(several, name)

@@ -54,12 +54,10 @@ func (r *recorder) stateOf(path string) state {
 		if isSample(e.Name()) {
 			continue
 		}
-		full := recorder{}
-		if len(s.entries) < maxEntries {
-			s.entries[e.Name()] = r.single(filepath.Join(path, e.Name()))
-		} else {
-			s.entries[e.Name()] = full.single(filepath.Join(path, e.Name()))
+		if len(s.entries) == maxEntries {
+			r = &recorder{} // which reads no more
 		}
+		s.entries[e.Name()] = r.single(filepath.Join(path, e.Name()))
 	}
 	return s
 }

@@ -128,21 +128,17 @@ func (w *Watch) isNew(dir string) bool {
 // compare returns changes for the worse at one path.
 func (j *judge) compare(path string, before, now state) (changes []Change) {
 	switch {
-	case now.kind == absent, before.same(now):
+	case now.kind == absent, before.same(now), IsLink(path) && j.answers(path),
+		filepath.Base(path) == "gitdir" && now.kind == regular && Leads(pointer(path, "")) == filepath.Dir(path),
+		isConfig(path) && now.kind == regular && j.tolerable(path, before.data, now.data):
 		return nil
 	case before.kind == directory && now.kind == directory:
 		for name, entry := range now.entries {
 			changes = append(changes, j.compare(filepath.Join(path, name), before.entries[name], entry)...)
 		}
 		return changes
-	case filepath.Base(path) == "gitdir" && now.kind == regular && Leads(pointer(path, "")) == filepath.Dir(path):
-		return nil
 	case strings.HasSuffix(path, "/"+rebaseTodo):
 		return j.todo(path, before, now)
-	case IsLink(path) && j.answers(path):
-		return nil
-	case isConfig(path) && now.kind == regular && j.tolerable(path, before.data, now.data):
-		return nil
 	case now.kind == directory && len(now.entries) == 0:
 		return nil
 	}
@@ -237,18 +233,19 @@ func (j *judge) dir(dir string) (changes []Change) {
 }
 
 func (j *judge) acceptable(dir, rest string, now state) bool {
+	if now.kind == absent {
+		return true
+	}
 	switch rest {
 	case "config", "config.worktree":
-		return now.kind == absent || now.kind == regular && j.tolerable(filepath.Join(dir, rest), nil, now.data)
+		return now.kind == regular && j.tolerable(filepath.Join(dir, rest), nil, now.data)
 	case "hooks":
-		return now.kind == absent || now.kind == directory && !now.irregular() && j.fromTemplate(now.entries)
+		return now.kind == directory && !now.irregular() && j.fromTemplate(now.entries)
 	case "commondir":
 		common := CommonOf(dir)
-		return now.kind == absent || now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
-	case "gitdir":
-		return true // without a link that leads back, git does not use it
+		return now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	}
-	return now.kind == absent
+	return rest == "gitdir" // without a link that leads back, git does not use it
 }
 
 // fromTemplate reports whether all hooks are those that git copies into the user's new
