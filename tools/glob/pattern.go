@@ -4,6 +4,7 @@ package glob
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -168,29 +169,18 @@ func split(whole, one string) ([]segment, error) {
 	return segments, nil
 }
 
+// stars finds several stars in a name, and what is escaped.
+var stars = regexp.MustCompile(`(?s)\\.|\*\*+`)
+
 // oneStar replaces several stars by one, which means the same in a name; the library requires
 // something after three.
 func oneStar(name string) string {
-	var b strings.Builder
-	starred := false
-	for i := 0; i < len(name); i++ {
-		from, star := i, name[i] == '*'
-		switch name[i] {
-		case '\\':
-			i++
-		case '[':
-			end, problem := classEnd(name, i)
-			if problem != "" {
-				return name
-			}
-			i = end
+	return stars.ReplaceAllStringFunc(name, func(found string) string {
+		if found[0] == '*' {
+			return "*"
 		}
-		if !star || !starred {
-			b.WriteString(name[from : i+1])
-		}
-		starred = star
-	}
-	return b.String()
+		return found
+	})
 }
 
 // spelled returns the name that a segment without wildcards stands for.

@@ -66,12 +66,7 @@ func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {
 	case int64(len(lines)) < found.Total:
 		notes = append(notes, fmt.Sprintf("These are the %d newest of %d files. Narrow the pattern or path to see others.", len(lines), found.Total))
 	}
-	if found.Incomplete {
-		notes = append(notes, "Incomplete: "+strings.Join(found.Reasons, "; ")+".")
-	}
-	if phrases := f.leftOut(tally); len(phrases) > 0 {
-		notes = append(notes, "Left out: "+strings.Join(phrases, ", ")+".")
-	}
+	notes = append(notes, walk.Remarks(found.Reasons, f.leftOut(tally))...)
 	if len(lines) > 0 && len(notes) > 0 {
 		lines = append(lines[:len(lines):len(lines)], "")
 	}

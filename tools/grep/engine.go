@@ -43,12 +43,8 @@ func (n *notes) note(text string) {
 
 // unreadable records a file. A file that has vanished meanwhile does not count.
 func (n *notes) unreadable(path string, err error) {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		n.note(walk.Fault{Path: path, Err: err}.String())
+		n.note(walk.Fault{Path: path, Err: workspace.Cause(err)}.String())
 	}
 }
 

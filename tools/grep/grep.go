@@ -114,9 +114,9 @@ func validate(in *Input, rg ripgrep) error {
 func (in Input) query() *query {
 	around := cmp.Or(in.Around, in.Context)
 	q := &query{
-		mode: cmp.Or(in.OutputMode, modeFiles), only: in.Only, multiline: in.Multiline,
-		before: value(cmp.Or(in.Before, around)), after: value(cmp.Or(in.After, around)),
+		mode: cmp.Or(in.OutputMode, modeFiles), multiline: in.Multiline, before: value(cmp.Or(in.Before, around)), after: value(cmp.Or(in.After, around)),
 	}
+	q.only = in.Only && q.mode == modeContent
 	if q.mode != modeContent || q.only {
 		q.before, q.after = 0, 0
 	}

@@ -59,34 +59,18 @@ const (
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "LS", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{
-		Validate: func(in *Input) error { _, err := ignoreRules(in.Ignore); return err },
+		Validate: func(in *Input) error {
+			_, err := walk.GlobRules(in.Ignore) // a slash at either end of a glob has its meaning in an ignore file
+			return workspace.Blame(err, "/ignore")
+		},
 		// The names in a directory change with every file that is written into it, so all of it is declared.
 		Effects: func(in Input) tools.Effects { return tools.Effects{Reads: []tools.Path{{Name: in.Path, Tree: true}}} },
 		Run:     run,
 	})
 }
 
-// ignoreRules parses the globs. A slash at the beginning or end of a glob has the same meaning as
-// in an ignore file.
-func ignoreRules(globs []string) (walk.Rules, error) {
-	var lines []string
-	for i, glob := range globs {
-		all, ok := walk.Braces(glob)
-		if !ok {
-			return walk.Rules{}, fault.Invalidf("bad_pattern", "The braces of %q stand for more than %d globs. Use fewer.", glob, walk.MaxBraces).At(fmt.Sprintf("/ignore/%d", i))
-		}
-		for _, line := range all {
-			if strings.HasPrefix(line, "#") {
-				line = `\` + line
-			}
-			lines = append(lines, line)
-		}
-	}
-	return walk.ParseRules([]byte(strings.Join(lines, "\n"))), nil
-}
-
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
-	rules, err := ignoreRules(in.Ignore)
+	rules, err := walk.GlobRules(in.Ignore)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -151,22 +135,17 @@ func (l *lister) list(ctx context.Context) error {
 }
 
 func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return fmt.Errorf("could not be read to its end: %w", at.Err)
-	}
-	return err
+	return fmt.Errorf("could not be read to its end: %w", workspace.Cause(err))
 }
 
 func directoriesFirst(a, b fs.DirEntry) int {
-	switch {
-	case a.IsDir() && !b.IsDir():
-		return -1
-	case b.IsDir() && !a.IsDir():
+	kind := func(e fs.DirEntry) int {
+		if e.IsDir() {
+			return 0
+		}
 		return 1
-	default:
-		return cmp.Compare(a.Name(), b.Name())
 	}
+	return cmp.Or(cmp.Compare(kind(a), kind(b)), cmp.Compare(a.Name(), b.Name()))
 }
 
 // look reads the metadata of the listed entries. An entry that has vanished meanwhile has none.

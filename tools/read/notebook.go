@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
 	"github.com/toold/toold/tools/media/image"
 	"github.com/toold/toold/tools/media/ipynb"
@@ -80,7 +81,7 @@ func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.
 	if until < len(n.Cells) && first < len(n.Cells) {
 		out.NextOffset = until + 1
 	}
-	s.rememberWhole(env, len(facts) == len(n.Cells) && !g.cut)
+	s.remember(env, workspace.State{Whole: len(facts) == len(n.Cells) && !g.cut})
 	g.text.WriteString(out.closing(in, first, until))
 	return tools.Result{Content: g.content(), Structured: out}, nil
 }

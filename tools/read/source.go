@@ -211,19 +211,17 @@ func (t *tap) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// remember records what the call has seen. If the file changed while it was read, the state at the
+// remember records what the call has seen: the lines, and of a file that was read to its end how
+// many it has and whether that is all. If the file changed while it was read, the state at the
 // opening is recorded, so that it counts as changed.
-func (s *source) remember(env *tools.Env, p *page) {
+func (s *source) remember(env *tools.Env, seen workspace.State) {
 	if s.file.Kernel {
 		return
 	}
 	state := workspace.StateOf(s.file.Info)
-	if p.given > 0 {
-		state.Seen = []workspace.Range{{First: p.first, Last: p.last()}}
-	}
+	state.Seen = seen.Seen
 	if s.ended && s.bytes == state.Size {
-		state.Hash, state.Lines = s.hash.Sum(), p.line
-		state.Whole = p.given == p.line
+		state.Hash, state.Lines, state.Whole = s.hash.Sum(), seen.Lines, seen.Whole
 		if len(s.kept) == int(state.Size) {
 			state.Text = s.kept
 		}

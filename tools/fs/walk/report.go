@@ -63,6 +63,17 @@ func (t Tally) Unseen() []string {
 	return lines
 }
 
+// Remarks returns lines about why a search is incomplete, and about what it left out.
+func Remarks(reasons, leftOut []string) (lines []string) {
+	if len(reasons) > 0 {
+		lines = append(lines, "Incomplete: "+strings.Join(reasons, "; ")+".")
+	}
+	if len(leftOut) > 0 {
+		lines = append(lines, "Left out: "+strings.Join(leftOut, ", ")+".")
+	}
+	return lines
+}
+
 // String returns what could not be read, and why.
 func (f Fault) String() string {
 	return fmt.Sprintf("could not read %s: %v", workspace.NameOf(f.Path), f.Err)

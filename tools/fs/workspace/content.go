@@ -3,7 +3,7 @@
 package workspace
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -145,21 +145,14 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	if info.Size() > maxContent { // before memory is allocated: a sparse file can have any size
 		return nil, nil, tooLarge
 	}
-	data := make([]byte, 0, info.Size()+1) // one more, so that the end is reached without growing
-	for {
-		n, err := f.ReadAt(data[len(data):cap(data)], int64(len(data)))
-		data = data[:len(data)+n]
-		switch {
-		case len(data) > maxContent:
-			return nil, nil, tooLarge
-		case errors.Is(err, io.EOF):
-			return data, info, nil
-		case err != nil:
-			return nil, nil, ioError(f.Path, "cannot be read", err)
-		case len(data) == cap(data):
-			data = append(data, 0)[:len(data)]
-		}
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so much that the end is reached without growing
+	if _, err := data.ReadFrom(io.NewSectionReader(f, 0, maxContent+1)); err != nil {
+		return nil, nil, ioError(f.Path, "cannot be read", err)
 	}
+	if data.Len() > maxContent {
+		return nil, nil, tooLarge
+	}
+	return data.Bytes(), info, nil
 }
 
 // A Hasher computes the hash of a content that is read in pieces. It is XXH64, which is as fast as
