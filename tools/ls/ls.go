@@ -6,9 +6,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -50,10 +48,7 @@ type Entry struct {
 	Target string `json:"target,omitempty"` // of a link, as stored
 }
 
-const (
-	maxEntries = 1_000
-	readAtOnce = 4_096 // directory entries; limits the memory for a huge directory
-)
+const maxEntries = 1_000
 
 // Tool returns the LS tool.
 func Tool() tools.Tool {
@@ -87,6 +82,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 		l.Incomplete = true
 		l.Reasons = append(l.Reasons, err.Error())
 	}
+	l.trim()
 	l.look()
 	result := tools.Text(l.text())
 	result.Structured = l.Listing
@@ -98,44 +94,40 @@ type lister struct {
 	Listing
 	rules walk.Rules
 	tree  *workspace.Tree
-	first []fs.DirEntry // at most maxEntries and one reading more
+	first []fs.DirEntry // at most twice maxEntries
 }
 
 // list reads the directory until ctx ends.
 func (l *lister) list(ctx context.Context) error {
-	dir, err := l.tree.Root.Open(".")
-	if err != nil {
-		return reason(err)
-	}
-	defer dir.Close()
-	for ctx.Err() == nil {
-		entries, err := dir.ReadDir(readAtOnce)
-		for _, e := range entries {
-			switch {
-			case l.tree.Hidden(e.Name()):
-			case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
-				l.Ignored++
-			case l.tree.ReadDenied(e.Name(), e.Type()):
-				l.Denied++
-			default:
-				l.Total++
-				l.first = append(l.first, e)
+	for e, err := range workspace.Entries(l.tree.Root.Open(".")) {
+		if ctx.Err() != nil {
+			break
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("could not be read to its end: %w", workspace.Cause(err))
+		case l.tree.Hidden(e.Name()):
+		case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
+			l.Ignored++
+		case l.tree.ReadDenied(e.Name(), e.Type()):
+			l.Denied++
+		default:
+			l.Total++
+			if l.first = append(l.first, e); len(l.first) > 2*maxEntries {
+				l.trim()
 			}
 		}
-		slices.SortFunc(l.first, directoriesFirst)
-		l.first = l.first[:min(maxEntries, len(l.first))]
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return reason(err)
-		}
 	}
-	return fmt.Errorf("stopped before the end: %w", context.Cause(ctx))
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped before the end: %w", context.Cause(ctx))
+	}
+	return nil
 }
 
-func reason(err error) error {
-	return fmt.Errorf("could not be read to its end: %w", workspace.Cause(err))
+// trim sorts the entries and drops what no result will show.
+func (l *lister) trim() {
+	slices.SortFunc(l.first, directoriesFirst)
+	l.first = l.first[:min(maxEntries, len(l.first))]
 }
 
 func directoriesFirst(a, b fs.DirEntry) int {

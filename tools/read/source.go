@@ -52,7 +52,7 @@ type source struct {
 	sample   []byte    // the beginning of the file
 	rest     io.Reader // what follows sample
 	encoding text.Encoding
-	hash     *workspace.Hasher
+	hash     workspace.Hasher
 	bytes    int64  // raw bytes that have been read
 	kept     []byte // all of them, as long as they are few enough to be kept
 	ended    bool   // the end of the file was reached
@@ -203,7 +203,7 @@ type tap struct {
 func (t *tap) Read(b []byte) (int, error) {
 	n, err := t.from.Read(b)
 	s := t.s
-	s.hash.Add(b[:n])
+	_, _ = s.hash.Write(b[:n]) // a digest never fails
 	s.bytes += int64(n)
 	if s.file.Info.Size() <= workspace.KeptFile && len(s.kept)+n <= workspace.KeptFile {
 		s.kept = append(s.kept, b[:n]...)

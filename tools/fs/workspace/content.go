@@ -157,20 +157,13 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 
 // A Hasher computes the hash of a content that is read in pieces. It is XXH64, which is as fast as
 // memory. It does not protect against an attacker who can write the file.
-type Hasher struct{ sum xxhash.Digest }
+type Hasher struct{ *xxhash.Digest }
 
 // NewHasher returns a hasher that has read nothing yet.
-func NewHasher() *Hasher {
-	h := &Hasher{}
-	h.sum.Reset()
-	return h
-}
+func NewHasher() Hasher { return Hasher{xxhash.New()} }
 
-// Add adds the next piece.
-func (h *Hasher) Add(piece []byte) { _, _ = h.sum.Write(piece) } // a digest never fails
-
-// Sum returns the hash of what was added, as hexadecimal text.
-func (h *Hasher) Sum() string { return hexadecimal(h.sum.Sum64()) }
+// Sum returns the hash of what was written to h, as hexadecimal text.
+func (h Hasher) Sum() string { return hexadecimal(h.Sum64()) }
 
 // Hash returns the hash of a whole content, equal to that of a Hasher.
 func Hash(data []byte) string { return hexadecimal(xxhash.Sum64(data)) }

@@ -71,7 +71,7 @@ func (w *Workspace) FindReadDenied(ctx context.Context, dir string, denied func(
 	defer root.Close()
 	sure, seen := true, 0
 	for below := []string{"."}; len(below) > 0; below = below[1:] {
-		for e, err := range entries(root.OpenFile(below[0], openDirectory, 0)) {
+		for e, err := range Entries(root.OpenFile(below[0], openDirectory, 0)) {
 			if err != nil {
 				sure = sure && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist))
 				break

@@ -5,6 +5,7 @@ package workspace
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,7 @@ func (v *View) lookAround(p Path) NotFound {
 	}
 	defer root.Close()
 	var names []string
-	for e, err := range entries(root.Open(".")) {
+	for e, err := range Entries(root.Open(".")) {
 		if err != nil || len(names) == maxLooked {
 			break
 		}
@@ -94,24 +95,15 @@ func (v *View) isReadDenied(real string) bool {
 
 // similar returns the names that may have been meant by base, the most likely first.
 func similar(base string, names []string) []string {
-	type ranked struct {
-		name     string
-		distance int
-	}
-	var found []ranked
+	distance := map[string]int{}
 	for _, name := range names {
 		if d := unlikeness(base, name); d >= 0 {
-			found = append(found, ranked{name, d})
+			distance[name] = d
 		}
 	}
-	slices.SortFunc(found, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	return slices.SortedFunc(maps.Keys(distance), func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))
 	})
-	var out []string
-	for _, r := range found {
-		out = append(out, r.name)
-	}
-	return out
 }
 
 // unlikeness returns 0 for names that differ only in case, a larger number for less similar ones,

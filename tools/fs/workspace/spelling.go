@@ -24,7 +24,7 @@ func spelled(parent, part string, info fs.FileInfo) string {
 		return part
 	}
 	var alike []string // entries that differ only in case
-	for e, err := range entries(os.OpenFile(parent, openDirectory, 0)) {
+	for e, err := range Entries(os.OpenFile(parent, openDirectory, 0)) {
 		switch {
 		case err != nil:
 		case e.Name() == part:
@@ -40,7 +40,7 @@ func spelled(parent, part string, info fs.FileInfo) string {
 	if i := slices.IndexFunc(alike, isIt); i >= 0 {
 		return alike[i]
 	}
-	for e, err := range entries(os.OpenFile(parent, openDirectory, 0)) {
+	for e, err := range Entries(os.OpenFile(parent, openDirectory, 0)) {
 		if err == nil && isIt(e.Name()) {
 			return e.Name()
 		}
@@ -71,9 +71,9 @@ func swapCase(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// entries returns the entries of a directory that was opened, and closes it. What ends them early
+// Entries returns the entries of a directory that was opened, and closes it. What ends them early
 // comes last, as an error.
-func entries(dir *os.File, err error) iter.Seq2[fs.DirEntry, error] {
+func Entries(dir *os.File, err error) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
 		if err != nil {
 			yield(nil, err)

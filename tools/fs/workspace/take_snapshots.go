@@ -138,7 +138,7 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 		if err != nil {
 			return nil, 0, fmt.Sprintf("%s cannot be looked into", shown(dir))
 		}
-		for entry, err := range entries(root.Open(".")) {
+		for entry, err := range Entries(root.Open(".")) {
 			if err != nil {
 				break // as far as it can be listed
 			}

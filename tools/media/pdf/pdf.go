@@ -47,12 +47,10 @@ type DamagedError struct{ Why string }
 func (e *DamagedError) Error() string { return e.Why }
 
 // A StartError means that no program could be started on the document.
-type StartError struct{ Err error }
-
-func (e *StartError) Error() string { return e.Err.Error() }
+type StartError struct{ error }
 
 // Unwrap returns the error of the start.
-func (e *StartError) Unwrap() error { return e.Err }
+func (e *StartError) Unwrap() error { return e.error }
 
 // A Document is a PDF document in memory.
 type Document struct {
