@@ -174,20 +174,18 @@ func merged(earlier, later []text.Span, delta int) []text.Span {
 	return out
 }
 
+// tolerate records which differences were ignored.
 func (p *plan) tolerate(f found, whole text.Ending, r Replacement) {
+	var note string
 	switch {
 	case f.past == quotes:
-		p.note("typographic and ASCII quotes were treated as equal, since there was no exact match; the file's own were kept where the text did not change")
+		note = "typographic and ASCII quotes were treated as equal, since there was no exact match; the file's own were kept where the text did not change"
 	case f.past == endings && (whole == text.CRLF || whole == text.Mixed) && strings.Contains(r.OldString+r.NewString, "\n"):
-		p.note(fmt.Sprintf("line endings were matched as equal; the file's own (%s) were kept", whole))
+		note = fmt.Sprintf("line endings were matched as equal; the file's own (%s) were kept", whole)
 	}
-}
-
-func (p *plan) note(s string) {
-	if slices.Contains(p.tolerated, s) {
-		return
+	if note != "" && !slices.Contains(p.tolerated, note) {
+		p.tolerated = append(p.tolerated, note)
 	}
-	p.tolerated = append(p.tolerated, s)
 }
 
 // inList adds to an error which of several edits it is about.

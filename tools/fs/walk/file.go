@@ -21,12 +21,6 @@ type File struct {
 	dir  *openDir
 }
 
-// Info is the metadata of a file that a listing shows.
-type Info struct {
-	Size    int64 // bytes
-	ModTime time.Time
-}
-
 var errNotRegular = errors.New("not a regular file")
 
 // Open opens a regular file for reading. It never blocks; it returns an error for any other kind of
@@ -35,13 +29,13 @@ func (f *File) Open() (*os.File, error) {
 	return openAt(f.dir.fd, f.name, f.Path)
 }
 
-// Info returns the metadata of the entry itself; it does not follow a link.
-func (f *File) Info() (Info, error) {
+// ModTime returns when the content of the entry itself was changed; it does not follow a link.
+func (f *File) ModTime() (time.Time, error) {
 	var s unix.Stat_t
 	if err := unix.Fstatat(f.dir.fd, f.name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return Info{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
+		return time.Time{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
 	}
-	return Info{Size: s.Size, ModTime: time.Unix(s.Mtim.Unix())}, nil
+	return time.Unix(s.Mtim.Unix()), nil
 }
 
 // openAt opens the regular file name in dir. path is its name in errors.

@@ -70,17 +70,16 @@ var ErrSlow = fmt.Errorf("it takes longer than %s to be decoded and scaled down"
 // A format is a kind of image. unknown says which of the decoder's errors mean that the image may be sound and the decoder
 // does not know its form.
 type format struct {
-	media   string
 	config  func(io.Reader) (image.Config, error)
 	decode  func(io.Reader) (image.Image, error)
 	unknown func(data []byte, err error) bool
 }
 
-var formats = []format{
-	{"image/png", png.DecodeConfig, png.Decode, is[png.UnsupportedError]},
-	{"image/jpeg", jpeg.DecodeConfig, jpeg.Decode, is[jpeg.UnsupportedError]},
-	{"image/gif", gif.DecodeConfig, gif.Decode, func([]byte, error) bool { return false }},
-	{"image/webp", webp.DecodeConfig, webp.Decode, func(data []byte, _ error) bool { return isAnimatedWebP(data) }},
+var formats = map[string]format{
+	"image/png":  {png.DecodeConfig, png.Decode, is[png.UnsupportedError]},
+	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode, is[jpeg.UnsupportedError]},
+	"image/gif":  {gif.DecodeConfig, gif.Decode, func([]byte, error) bool { return false }},
+	"image/webp": {webp.DecodeConfig, webp.Decode, func(data []byte, _ error) bool { return isAnimatedWebP(data) }},
 }
 
 func is[E error](_ []byte, err error) bool {
@@ -90,17 +89,8 @@ func is[E error](_ []byte, err error) bool {
 
 // Shown reports that images of the media type can be given.
 func Shown(media string) bool {
-	_, ok := formatOf(media)
+	_, ok := formats[media]
 	return ok
-}
-
-func formatOf(media string) (format, bool) {
-	for _, f := range formats {
-		if f.media == media {
-			return f, true
-		}
-	}
-	return format{}, false
 }
 
 // longest is how many pixels a side may have. Ours: scaling a strip takes memory for each line of it.
@@ -108,7 +98,7 @@ const longest = 1<<16 - 1
 
 // Check looks at the beginning of an image alone and gives its size. Its error is one of Fit's.
 func Check(media string, data []byte) (image.Config, error) {
-	f, ok := formatOf(media)
+	f, ok := formats[media]
 	if !ok {
 		return image.Config{}, ErrUnknownForm
 	}
@@ -136,7 +126,7 @@ func Fit(ctx context.Context, media string, data []byte, most int) (Picture, err
 	if err != nil {
 		return Picture{}, err
 	}
-	f, _ := formatOf(media)
+	f := formats[media]
 	p := Picture{MediaType: media, Data: data, Width: config.Width, Height: config.Height, Frames: frames(media, data)}
 	p.Original = Original{MediaType: media, Bytes: len(data), Width: config.Width, Height: config.Height}
 	fits := len(data) <= most && max(config.Width, config.Height) <= MaxSide
