@@ -83,7 +83,7 @@ func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 		s = newScanner(e.query)
 	}
 	defer e.scanners.Put(s)
-	found, err := s.scan(&patient{ctx.Err, in})
+	found, err := s.scan(workspace.Patient(ctx, in))
 	switch {
 	case errors.Is(err, errBinary):
 		e.binaries.Add(1)
@@ -100,16 +100,3 @@ func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 }
 
 func (e *ownEngine) finish(context.Context) {}
-
-// patient reads until its context ends.
-type patient struct {
-	ended func() error
-	r     io.Reader
-}
-
-func (p *patient) Read(b []byte) (int, error) {
-	if err := p.ended(); err != nil {
-		return 0, err
-	}
-	return p.r.Read(b)
-}

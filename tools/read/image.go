@@ -100,11 +100,12 @@ func remarks(p image.Picture) string {
 	if p.Changed {
 		said = append(said, fmt.Sprintf("The image has %d x %d pixels and %d bytes; it is shown with %d x %d pixels, as %s.", p.Original.Width, p.Original.Height, p.Original.Bytes, p.Width, p.Height, p.MediaType))
 	}
-	switch {
-	case p.Frames > 1 && p.Changed:
-		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which the first is shown.", p.Frames))
-	case p.Frames > 1:
-		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which only the first was read.", p.Frames))
+	if p.Frames > 1 {
+		read := "only the first was read"
+		if p.Changed {
+			read = "the first is shown"
+		}
+		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which %s.", p.Frames, read))
 	}
 	return strings.Join(said, " ")
 }

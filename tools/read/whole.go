@@ -30,7 +30,7 @@ func (s *source) whole(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	data := bytes.NewBuffer(make([]byte, 0, s.file.Info.Size()+bytes.MinRead)) // so much that the end is reached without growing
-	_, err := data.ReadFrom(io.LimitReader(&patient{ctx, &tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}}, maxWhole+1))
+	_, err := data.ReadFrom(io.LimitReader(workspace.Patient(ctx, &tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}), maxWhole+1))
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -39,19 +39,6 @@ func (s *source) whole(ctx context.Context) ([]byte, error) {
 	}
 	s.ended = true
 	return data.Bytes(), nil
-}
-
-// A patient reader reads a megabyte at most at once, and nothing once its context has ended.
-type patient struct {
-	ctx  context.Context
-	from io.Reader
-}
-
-func (p *patient) Read(b []byte) (int, error) {
-	if p.ctx.Err() != nil {
-		return 0, context.Cause(p.ctx)
-	}
-	return p.from.Read(b[:min(len(b), 1<<20)])
 }
 
 // rewind makes the file be read again from its beginning, from the content that whole has returned.

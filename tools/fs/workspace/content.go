@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -153,6 +154,22 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 		return nil, nil, tooLarge
 	}
 	return data.Bytes(), info, nil
+}
+
+// Patient returns a reader of r that reads a megabyte at most at once. Once ctx has ended, it returns
+// the cause.
+func Patient(ctx context.Context, r io.Reader) io.Reader { return &patient{ctx, r} }
+
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
+	}
+	return p.r.Read(b[:min(len(b), 1<<20)])
 }
 
 // A Hasher computes the hash of a content that is read in pieces. It is XXH64, which is as fast as

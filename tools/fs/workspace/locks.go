@@ -55,11 +55,8 @@ func OpenLocks(dir string) (*Locks, error) {
 // note records that a temporary file is about to exist at path, until forget is called. Without a
 // note (on a full disk) a file may be left behind, so a failure is ignored.
 func (l *Locks) note(path string) (forget func()) {
-	if l.notes == "" {
-		return func() {}
-	}
 	name := filepath.Join(l.notes, filepath.Base(path))
-	if os.Symlink(path, name) != nil {
+	if l.notes == "" || os.Symlink(path, name) != nil {
 		return func() {}
 	}
 	return func() { _ = os.Remove(name) }

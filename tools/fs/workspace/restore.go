@@ -92,6 +92,8 @@ type placedFile struct {
 
 func (p *placedFile) base() string { return filepath.Base(p.Real) }
 
+func (p *placedFile) path() Path { return Path{Named: p.Real, Real: p.Real} }
+
 func (w *restorer) close() {
 	for _, p := range w.all {
 		if p.dir != nil {
@@ -120,7 +122,7 @@ func (w *restorer) prepare(ctx context.Context) error {
 	for _, step := range []func(*placedFile) error{w.directory, w.file, w.twin, w.ready, w.still, w.into} {
 		for _, p := range w.all {
 			if err := step(p); err != nil {
-				return w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err)
+				return w.view.unwritten(p.path(), err)
 			}
 		}
 	}
@@ -129,7 +131,7 @@ func (w *restorer) prepare(ctx context.Context) error {
 
 // unchanged checks that what stands at a path is the Put's Now, and that the call may write there.
 func (w *restorer) unchanged(p *placedFile) error {
-	path := Path{Named: p.Real, Real: p.Real}
+	path := p.path()
 	if !holds(w.view.grant.Writes, p.Real) {
 		return undeclared(path)
 	}
@@ -144,13 +146,9 @@ func (w *restorer) unchanged(p *placedFile) error {
 		return err
 	}
 	if !now.Same(p.Now) || now.ID != p.Now.ID {
-		return changedSince(path)
+		return fault.Invalidf("stale_file", "%s has changed since the plan was made. Nothing was restored; make a new plan.", path.Shown())
 	}
 	return nil
-}
-
-func changedSince(p Path) error {
-	return fault.Invalidf("stale_file", "%s has changed since the plan was made. Nothing was restored; make a new plan.", p.Shown())
 }
 
 // still checks once more that nothing has changed, since the preparation may have taken long.
@@ -178,10 +176,9 @@ func (w *restorer) parent(p *placedFile) (err error) {
 		p.dir, err = over.dir.OpenRoot(in)
 		return err
 	}
-	path := Path{Named: p.Real, Real: p.Real}
-	p.dir, err = w.view.makeParents(path)
-	if said := (*fault.Error)(nil); errors.As(err, &said) && said.Code == "undeclared" {
-		return fault.Invalidf("stale_file", "A directory on the way to %s was replaced by a link or by another directory, which is not followed. Nothing was restored; leave the file out, or move the directory back.", path.Shown())
+	p.dir, err = w.view.makeParents(p.path())
+	if err != nil && fault.From(err).Code == "undeclared" {
+		return fault.Invalidf("stale_file", "A directory on the way to %s was replaced by a link or by another directory, which is not followed. Nothing was restored; leave the file out, or move the directory back.", p.path().Shown())
 	}
 	return err
 }

@@ -187,7 +187,7 @@ func (w *restorer) ready(p *placedFile) error {
 	if err != nil {
 		return err
 	}
-	p.old, _, err = readWhole(&File{File: f, Path: Path{Named: p.Real, Real: p.Real}, Info: info})
+	p.old, _, err = readWhole(&File{File: f, Path: p.path(), Info: info})
 	return err
 }
 

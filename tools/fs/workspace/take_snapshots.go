@@ -107,25 +107,11 @@ func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
 	return e.out, nil
 }
 
-// tree adds everything below a directory, unless it is too much.
+// tree adds everything below a directory, unless it is too much. Links are added but not followed.
 func (e *takingSnapshots) tree(ctx context.Context, top string) {
-	found, size, why := e.list(ctx, top)
-	if why != "" {
-		e.out.Gaps = append(e.out.Gaps, Gap{Real: top, Why: why})
-		return
-	}
-	e.entries -= len(found)
-	e.bytes -= size
-	for _, real := range found {
-		e.add(real)
-	}
-}
-
-// list returns the real paths of everything below a directory, or none if top is not a directory.
-// why is the reason if the list is incomplete. Links are listed but not followed.
-func (e *takingSnapshots) list(ctx context.Context, top string) (found []string, size int64, why string) {
+	found, size, why := []string(nil), int64(0), ""
 	below := []string{top}
-	for len(below) > 0 {
+	for len(below) > 0 && why == "" {
 		dir := below[0]
 		below = below[1:]
 		if e.walk.view.ws.Place(dir) == Hidden {
@@ -136,7 +122,8 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 		}
 		root, err := e.walk.view.ws.openRoot(dir)
 		if err != nil {
-			return nil, 0, fmt.Sprintf("%s cannot be looked into", shown(dir))
+			why = fmt.Sprintf("%s cannot be looked into", shown(dir))
+			break
 		}
 		for entry, err := range Entries(root.Open(".")) {
 			if err != nil {
@@ -167,9 +154,14 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 			}
 		}
 		root.Close()
-		if why != "" {
-			return nil, 0, why
-		}
 	}
-	return found, size, ""
+	if why != "" {
+		e.out.Gaps = append(e.out.Gaps, Gap{Real: top, Why: why})
+		return
+	}
+	e.entries -= len(found)
+	e.bytes -= size
+	for _, real := range found {
+		e.add(real)
+	}
 }

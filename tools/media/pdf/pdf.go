@@ -63,7 +63,7 @@ type Document struct {
 
 // Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a *StartError or the cause of ctx.
 func (d Document) Count(ctx context.Context) (int, error) {
-	said, err := d.run(ctx, popplerCount, "count")
+	said, err := d.run(ctx, []string{"pdfinfo", "-"}, "count")
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +88,9 @@ var pagesLine = regexp.MustCompile(`(?m)^Pages:\s*(\d+)\s*$`)
 // Text returns the text of the existing pages from first to last, without unreadable parts. It
 // returns fewer pages if the text is too long. The errors are those of Count.
 func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
-	said, err := d.run(ctx, popplerText(first, last), "text", strconv.Itoa(first), strconv.Itoa(last))
+	from, to := strconv.Itoa(first), strconv.Itoa(last)
+	// pdftotext then keeps the order of the text in the document, which is usually that of reading.
+	said, err := d.run(ctx, []string{"pdftotext", "-enc", "UTF-8", "-eol", "unix", "-f", from, "-l", to, "-", "-"}, "text", from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +118,6 @@ func tidy(page string) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-var popplerCount = []string{"pdfinfo", "-"}
-
-// popplerText keeps the order of the text in the document, which is usually that of reading.
-func popplerText(first, last int) []string {
-	return []string{"pdftotext", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), "-", "-"}
-}
-
 // run runs poppler's program if both are on the daemon's own PATH, otherwise this one.
 func (d Document) run(ctx context.Context, poppler []string, own ...string) (string, error) {
 	path, args := findPoppler(poppler[0]), poppler
@@ -140,17 +135,16 @@ func (d Document) run(ctx context.Context, poppler []string, own ...string) (str
 }
 
 // findPoppler returns the path of one of poppler's programs, or "" if they are not all installed.
-func findPoppler(name string) (found string) {
-	for _, needed := range []string{"pdfinfo", "pdftotext"} {
-		path, err := exec.LookPath(needed)
-		if err != nil {
-			return ""
-		}
-		if needed == name {
-			found = path
-		}
+func findPoppler(name string) string {
+	info, errInfo := exec.LookPath("pdfinfo")
+	text, errText := exec.LookPath("pdftotext")
+	switch {
+	case errInfo != nil || errText != nil:
+		return ""
+	case name == "pdfinfo":
+		return info
 	}
-	return found
+	return text
 }
 
 var started atomic.Int64
