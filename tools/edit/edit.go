@@ -93,12 +93,10 @@ func (p *plan) Diff(path string) string { return text.Patch(path, p.old.String, 
 
 // Result returns the result of the call.
 func (p *plan) Result(w workspace.Written) tools.Result {
-	result := tools.Text(p.report(w))
-	result.Structured = Structured{
+	return tools.TextWith(p.report(w), Structured{
 		FilePath: w.Path.Name(), Created: w.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
 		LineEnding: string(text.Endings(p.doc.String)), Diff: p.Diff(w.Path.Shown()), Tolerated: p.tolerated, Drift: p.drift, InEditor: w.InEditor != "",
-	}
-	return result
+	})
 }
 
 // report returns the text for the model.

@@ -47,9 +47,7 @@ func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 		found.Reasons = append([]string{fmt.Sprintf("stopped before the end: %v", err)}, found.Reasons...)
 	}
 	found.Incomplete = len(found.Reasons) > 0
-	result := tools.Text(strings.Join(f.lines(in, found, tally), "\n"))
-	result.Structured = found
-	return result
+	return tools.TextWith(strings.Join(f.lines(in, found, tally), "\n"), found)
 }
 
 func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {

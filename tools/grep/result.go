@@ -74,9 +74,7 @@ func (s *search) result(in Input, tally walk.Tally, err error) tools.Result {
 		found.NextOffset = next
 	}
 	lines := append(s.lines(in, found), s.remarks(in, found, tally)...)
-	result := tools.Text(strings.Join(lines, "\n"))
-	result.Structured = found
-	return result
+	return tools.TextWith(strings.Join(lines, "\n"), found)
 }
 
 func (s *search) fill(found *Found, h *hits) {

@@ -84,9 +84,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	l.trim()
 	l.look()
-	result := tools.Text(l.text())
-	result.Structured = l.Listing
-	return result, context.Cause(ctx)
+	return tools.TextWith(l.text(), l.Listing), context.Cause(ctx)
 }
 
 // A lister fills its Listing.

@@ -82,12 +82,10 @@ func (p *edit) Update() workspace.Update { return workspace.Update{Data: p.book.
 
 // Result returns the result of the call.
 func (p *edit) Result(w workspace.Written) tools.Result {
-	result := tools.Text(p.report(w))
-	result.Structured = Structured{
+	return tools.TextWith(p.report(w), Structured{
 		NotebookPath: w.Path.Name(), EditMode: p.in.EditMode, CellID: p.id, CellType: p.kind, Cells: len(p.book.Cells),
 		Cleared: p.cleared, Unchanged: w.Same, Diff: p.Diff(w.Path.Shown()),
-	}
-	return result
+	})
 }
 
 // Diff returns the text for the user: the change of the cell, and its source. The file's own lines

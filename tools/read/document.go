@@ -95,9 +95,7 @@ func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.
 	}
 	s.remember(env, workspace.State{Whole: out.given == r.count && !out.cut})
 	d.Pages, d.NextPages, d.Textless = listing(out.shown), listing(out.left), listing(out.blank)
-	result := tools.Text(out.text(in))
-	result.Structured = d
-	return result, nil
+	return tools.TextWith(out.text(in), d), nil
 }
 
 // leaves are the pages of a result that is being built.

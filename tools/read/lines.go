@@ -23,9 +23,7 @@ func (s *source) lines(ctx context.Context, env *tools.Env, in input) (tools.Res
 		seen.Seen = []workspace.Range{{First: p.first, Last: p.last()}}
 	}
 	s.remember(env, seen)
-	result := tools.Text(p.text(in))
-	result.Structured = s.structured(&p)
-	return result, nil
+	return tools.TextWith(p.text(in), s.structured(&p)), nil
 }
 
 func (s *source) structured(p *page) Structured {

@@ -89,8 +89,7 @@ func run(_ context.Context, _ *tools.Env, in Input) (tools.Result, error) {
 			written.Completed++
 		}
 	}
-	result := tools.Text(written.text())
-	result.Structured = written
+	result := tools.TextWith(written.text(), written)
 	result.Changes.Todos = list
 	return result, nil
 }

@@ -69,9 +69,7 @@ func (p *plan) Result(w workspace.Written) tools.Result {
 	if w.Path.Seen != w.Path.Real {
 		s.RealPath = workspace.NameOf(w.Path.Real)
 	}
-	result := tools.Text(p.report(w))
-	result.Structured = s
-	return result
+	return tools.TextWith(p.report(w), s)
 }
 
 // devise converts content to the bytes of the file, in the file's own encoding.
@@ -128,12 +126,7 @@ func (p *plan) report(w workspace.Written) string {
 	if p.encoding.Name() != "utf-8" {
 		fmt.Fprintf(&b, "Note: the file stays in %s.\n", p.encoding.Name())
 	}
-	b.WriteString(text.Snippet(p.next, changed(p.old, p.next)))
+	head, tail := text.Ends(p.old, p.next)
+	b.WriteString(text.Snippet(p.next, []text.Span{{First: text.LineAt(p.next, head), Last: text.LineAt(p.next, len(p.next)-tail)}}))
 	return b.String()
-}
-
-// changed returns the lines of next that differ from old, from the first to the last.
-func changed(old, next string) []text.Span {
-	head, tail := text.Ends(old, next)
-	return []text.Span{{First: text.LineAt(next, head), Last: text.LineAt(next, len(next)-tail)}}
 }

@@ -35,7 +35,7 @@ func (w *Workspace) Place(real string) Place {
 		dirs  []string
 		place Place
 	}{{w.public, Public}, {w.scratch(), Scratch}, {w.roots, InRoot}, {w.readable, Readable}, {w.hidden, Hidden}} {
-		if dir, ok := deepest(c.dirs, real); ok && len(dir) >= len(best) {
+		if dir := pathname.Deepest(c.dirs, real); dir != "" && len(dir) >= len(best) {
 			best, place = dir, c.place
 		}
 	}
@@ -50,8 +50,7 @@ func (w *Workspace) Place(real string) Place {
 
 // Lent reports whether the real path lies in a hidden directory and may be read all the same.
 func (w *Workspace) Lent(real string) bool {
-	_, hidden := deepest(w.hidden, real)
-	return hidden && w.lent != nil && w.lent(real)
+	return pathname.Deepest(w.hidden, real) != "" && w.lent != nil && w.lent(real)
 }
 
 // scratch returns the real paths of the directories for temporary files.

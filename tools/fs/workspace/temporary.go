@@ -33,7 +33,7 @@ func (w *Workspace) Disk(path string) string {
 			continue
 		}
 		rest := path[len(t.Name):]
-		if _, opened := deepest(w.opened, path); opened || depth(t.Dir, rest) < depth(t.Name, rest) {
+		if pathname.Deepest(w.opened, path) != "" || depth(t.Dir, rest) < depth(t.Name, rest) {
 			return path
 		}
 		return t.Dir + rest

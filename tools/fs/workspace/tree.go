@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // A Tree is a directory opened for walking, or one file in it. The caller closes it.
@@ -42,8 +44,7 @@ func (t *Tree) Guarded() bool { return t.readDenied != nil }
 // Bound returns the real path of the session's directory for temporary files that Root is or lies
 // in; empty: none. What lies around that directory is the daemon's.
 func (t *Tree) Bound() string {
-	dir, _ := deepest(t.ws.scratch(), t.Real)
-	return dir
+	return pathname.Deepest(t.ws.scratch(), t.Real)
 }
 
 // Close closes the directory.

@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -113,9 +114,7 @@ func (v *View) Leads(name string) string {
 func (v *View) ReadState() map[string]State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := make(map[string]State, len(v.read))
-	maps.Copy(out, v.read)
-	return out
+	return maps.Clone(v.read)
 }
 
 // Record sets the call's read state of the file at the real path.
@@ -229,10 +228,7 @@ func (v *View) open(p Path, flag int) (*File, error) {
 // rootOf opens the root or the directory for temporary files that holds real, or "/", and returns
 // real relative to it.
 func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
-	dir, ok := deepest(w.anchors, real)
-	if !ok {
-		dir = "/"
-	}
+	dir := cmp.Or(pathname.Deepest(w.anchors, real), "/")
 	rel, err := filepath.Rel(dir, real)
 	if err != nil {
 		return nil, "", err

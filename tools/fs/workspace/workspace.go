@@ -43,13 +43,11 @@ var publicDirectories = []string{
 // Open returns a workspace of absolute, existing directories. Links in them are resolved here,
 // once. All workspaces of a daemon share l.
 func Open(roots []string, l *Locks) (*Workspace, error) {
-	w := &Workspace{locks: l}
-	var err error
-	if w.roots, err = realDirs(roots); err != nil {
+	real, err := realDirs(roots)
+	if err != nil {
 		return nil, err
 	}
-	w.public, w.anchors = existing(publicDirectories), w.roots
-	return w, nil
+	return (&Workspace{roots: real, locks: l}).Admit(Places{})
 }
 
 // Places are directories that lie in another Place than the directories around them.
@@ -132,15 +130,4 @@ func existing(dirs []string) []string {
 		}
 	}
 	return found
-}
-
-// deepest returns the longest of dirs that holds path.
-func deepest(dirs []string, path string) (string, bool) {
-	best, found := "", false
-	for _, dir := range dirs {
-		if pathname.Within(dir, path) && len(dir) >= len(best) {
-			best, found = dir, true
-		}
-	}
-	return best, found
 }
