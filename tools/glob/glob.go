@@ -36,12 +36,7 @@ const maxFiles = 1_000
 // Tool returns the Glob tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "Glob", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
-	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Run: run})
-}
-
-func validate(in *Input) error {
-	_, err := plan(*in)
-	return err
+	return tools.New(spec, tools.Funcs[Input]{Validate: func(in *Input) error { _, err := plan(*in); return err }, Effects: effects, Run: run})
 }
 
 func effects(in Input) tools.Effects {

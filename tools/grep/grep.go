@@ -199,7 +199,9 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 	expr, err := compile(in)
 	s.expr = expr
 	if s.tree.Guarded() && err != nil && from.rg != "" {
-		err = withoutRipgrep(err)
+		f := *fault.From(err)
+		f.Message += "\nripgrep, which supports more patterns, is not used because there are rules that deny reading files."
+		err = &f
 	}
 	if from.rg == "" || s.tree.Guarded() || err == nil && from.own(expr) {
 		return &ownEngine{search: s}, err
@@ -209,14 +211,6 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 		return &ownEngine{search: s}, err
 	}
 	return &rgEngine{search: s, own: &ownEngine{search: s}, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
-}
-
-// withoutRipgrep adds to a fault of our own parser that rg, which accepts more patterns, was not
-// used.
-func withoutRipgrep(err error) error {
-	f := *fault.From(err)
-	f.Message += "\nripgrep, which supports more patterns, is not used because there are rules that deny reading files."
-	return &f
 }
 
 // walk passes the named file, or the tree, to the engine.

@@ -72,7 +72,9 @@ func (f *Finder) Find(root string) Found { return f.find(root, cmp.Or(f.most, ma
 
 // find examines at most most directories.
 func (f *Finder) find(root string, most int) Found {
-	before := f.remembered(root)
+	f.mu.Lock()
+	before := f.trees[root]
+	f.mu.Unlock()
 	s := search{most: most, before: before, folders: make(map[string]*folder, len(before))}
 	s.below(root)
 	var found Found
@@ -108,12 +110,6 @@ func sharedBy(root, link string) string {
 		return ""
 	}
 	return CommonOf(own)
-}
-
-func (f *Finder) remembered(root string) map[string]*folder {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.trees[root]
 }
 
 func (f *Finder) remember(root string, folders map[string]*folder) {

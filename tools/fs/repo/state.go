@@ -100,16 +100,6 @@ func (s state) same(o state) bool {
 	return true
 }
 
-// irregular reports whether a directory holds anything but regular files.
-func (s state) irregular() bool {
-	for _, entry := range s.entries {
-		if entry.kind != regular {
-			return true
-		}
-	}
-	return false
-}
-
 // file returns the content to restore; nil if there is none.
 func (s state) file() *File {
 	if s.kind != regular {

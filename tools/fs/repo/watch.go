@@ -240,7 +240,7 @@ func (j *judge) acceptable(dir, rest string, now state) bool {
 	case "config", "config.worktree":
 		return now.kind == regular && j.tolerable(filepath.Join(dir, rest), nil, now.data)
 	case "hooks":
-		return now.kind == directory && !now.irregular() && j.fromTemplate(now.entries)
+		return now.kind == directory && j.fromTemplate(now.entries)
 	case "commondir":
 		common := CommonOf(dir)
 		return now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
@@ -248,11 +248,10 @@ func (j *judge) acceptable(dir, rest string, now state) bool {
 	return rest == "gitdir" // without a link that leads back, git does not use it
 }
 
-// fromTemplate reports whether all hooks are those that git copies into the user's new
-// repositories.
+// fromTemplate reports whether all hooks are files that git copies into the user's new repositories.
 func (j *judge) fromTemplate(entries map[string]state) bool {
 	for name, entry := range entries {
-		if hook, ok := j.template[name]; !ok || !bytes.Equal(hook, entry.data) {
+		if hook, ok := j.template[name]; !ok || entry.kind != regular || !bytes.Equal(hook, entry.data) {
 			return false
 		}
 	}

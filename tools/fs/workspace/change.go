@@ -92,7 +92,8 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 			return Written{}, err
 		}
 		defer f.Close()
-		unlink, err := v.lockLinks(ctx, f)
+		// The file itself is locked beside its name: a change under another of its names may be running.
+		unlink, err := v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d", StateOf(f.Info).inode()))
 		if err != nil {
 			return Written{}, err
 		}
@@ -154,12 +155,6 @@ func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(
 		return p, nil, err
 	}
 	return again, release, nil
-}
-
-// lockLinks locks the file itself beside its name: a change under another of its names may be
-// running.
-func (v *View) lockLinks(ctx context.Context, f *File) (func(), error) {
-	return v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d", StateOf(f.Info).inode()))
 }
 
 // after returns the state of the file once it holds next and has the metadata of info.

@@ -44,10 +44,12 @@ func OpenLocks(dir string) (*Locks, error) {
 	l := NewLocks()
 	l.notes = dir
 	for _, note := range notes {
-		if temp, err := os.Readlink(filepath.Join(dir, note.Name())); err == nil && isTemp(note.Name()) && filepath.Base(temp) == note.Name() {
+		name := note.Name()
+		isTemp := strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+		if temp, err := os.Readlink(filepath.Join(dir, name)); err == nil && isTemp && filepath.Base(temp) == name {
 			_ = os.Remove(temp) // most are gone already; the note is removed last
 		}
-		_ = os.Remove(filepath.Join(dir, note.Name()))
+		_ = os.Remove(filepath.Join(dir, name))
 	}
 	return l, nil
 }
@@ -63,10 +65,6 @@ func (l *Locks) note(path string) (forget func()) {
 }
 
 const tempPrefix, tempSuffix = ".toold-", ".tmp"
-
-func isTemp(name string) bool {
-	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
-}
 
 // acquire waits for key until ctx ends, whose cause it then returns. Otherwise the caller must call release, once.
 func (l *Locks) acquire(ctx context.Context, key string) (release func(), err error) {

@@ -80,17 +80,12 @@ func (v *View) lookAround(p Path) NotFound {
 		if len(n.Similar) == maxSimilar {
 			break
 		}
-		if real := filepath.Join(dir, name); !v.isReadDenied(real) {
+		real := filepath.Join(dir, name)
+		if info, err := os.Lstat(real); err == nil && v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) == "" {
 			n.Similar = append(n.Similar, shown(real))
 		}
 	}
 	return n
-}
-
-// isReadDenied reports whether a rule denies reading the entry at the real path.
-func (v *View) isReadDenied(real string) bool {
-	info, err := os.Lstat(real)
-	return err != nil || v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) != ""
 }
 
 // similar returns the names that may have been meant by base, the most likely first.

@@ -79,7 +79,7 @@ var formats = map[string]format{
 	"image/png":  {png.DecodeConfig, png.Decode, is[png.UnsupportedError]},
 	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode, is[jpeg.UnsupportedError]},
 	"image/gif":  {gif.DecodeConfig, gif.Decode, func([]byte, error) bool { return false }},
-	"image/webp": {webp.DecodeConfig, webp.Decode, func(data []byte, _ error) bool { return isAnimatedWebP(data) }},
+	"image/webp": {webp.DecodeConfig, webp.Decode, isAnimatedWebP},
 }
 
 func is[E error](_ []byte, err error) bool {
@@ -186,7 +186,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 // isAnimatedWebP reads the flags of an extended WebP file (RFC 9649, 2.7.1).
-func isAnimatedWebP(data []byte) bool {
+func isAnimatedWebP(data []byte, _ error) bool {
 	const flags, animation = 20, 0x02
 	return len(data) > flags && string(data[12:16]) == "VP8X" && data[flags]&animation != 0
 }

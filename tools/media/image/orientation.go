@@ -26,8 +26,11 @@ func orientationOf(media string, data []byte) orientation {
 	case "image/png":
 		return readTIFF(chunkOfPNG(data, "eXIf"))
 	case "image/webp":
-		exif := bytes.TrimPrefix(chunkOfWebP(data, "EXIF"), exifMark) // some writers take JPEG's form
-		return readTIFF(exif)
+		for kind, exif := range chunksOfWebP(data) {
+			if kind == "EXIF" {
+				return readTIFF(bytes.TrimPrefix(exif, exifMark)) // some writers take JPEG's form
+			}
+		}
 	}
 	return upright
 }

@@ -144,19 +144,12 @@ func (n *Notebook) readCells() error {
 	}
 	for i := range n.Cells {
 		if c := &n.Cells[i]; !c.Own {
-			c.ID = unused("cell-"+strconv.Itoa(i), taken)
+			for c.ID = "cell-" + strconv.Itoa(i); taken[c.ID]; c.ID += "_" {
+			}
 			taken[c.ID] = true
 		}
 	}
 	return nil
-}
-
-// unused returns name, with as many underscores after it as make it unique.
-func unused(name string, taken map[string]bool) string {
-	for taken[name] {
-		name += "_"
-	}
-	return name
 }
 
 // idForm is the form of an id (nbformat 4.5), and of a type too.

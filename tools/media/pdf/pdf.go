@@ -166,10 +166,8 @@ func (d Document) start(ctx context.Context, path string, args []string) (string
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case exit.Code != 0 && isEncrypted(complaint.String()):
-		return "", ErrEncrypted
 	case exit.Code != 0:
-		return "", &DamagedError{reason(exit, complaint.String())}
+		return "", reason(exit, complaint.String())
 	}
 	return out.String(), nil
 }
@@ -191,25 +189,23 @@ func (d Document) box(path string) *sandbox.Box {
 
 var passwords = regexp.MustCompile(`(?i)incorrect password|encrypt`)
 
-// isEncrypted reads only the first line: the rest may be the stack of a reader that has crashed.
-func isEncrypted(complaint string) bool {
-	first, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n")
-	return passwords.MatchString(first)
-}
-
 // exhausted matches the messages of runtimes that are out of memory.
 var exhausted = regexp.MustCompile(`out of memory|(?:cannot|failed to) allocate|bad_alloc`)
 
-// reason returns the first line of a complaint, or how the program has ended.
-func reason(exit sandbox.Exit, complaint string) string {
+// reason returns why the program has failed: what it said first, since the rest may be the stack of a
+// reader that has crashed, or how it has ended.
+func reason(exit sandbox.Exit, complaint string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(complaint, "\ufffd")), "\n")
+	why := fmt.Sprintf("its reader ended with the exit code %d", exit.Code)
 	switch {
+	case passwords.MatchString(first):
+		return ErrEncrypted
 	case exhausted.MatchString(complaint):
-		return "reading it takes more memory than is allowed"
+		why = "reading it takes more memory than is allowed"
 	case first != "":
-		return strings.TrimPrefix(first, "Syntax Error: ")
+		why = strings.TrimPrefix(first, "Syntax Error: ")
 	case exit.Signal != "":
-		return "its reader was ended by " + exit.Signal
+		why = "its reader was ended by " + exit.Signal
 	}
-	return fmt.Sprintf("its reader ended with the exit code %d", exit.Code)
+	return &DamagedError{why}
 }
