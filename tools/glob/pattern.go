@@ -111,7 +111,8 @@ func check(text string) error {
 	return nil
 }
 
-// classEnd returns the index of the "]" that closes the class at text[i], or what is wrong with the class.
+// classEnd returns the index of the "]" that closes the class at text[i], or what is wrong with the
+// class.
 func classEnd(text string, i int) (int, string) {
 	j := i + 1
 	if j < len(text) && (text[j] == '^' || text[j] == '!') {

@@ -114,7 +114,7 @@ func validate(in *Input, rg ripgrep) error {
 func (in Input) query() *query {
 	around := cmp.Or(in.Around, in.Context)
 	q := &query{
-		mode: cmp.Or(in.OutputMode, modeFiles), multiline: in.Multiline, before: value(cmp.Or(in.Before, around)), after: value(cmp.Or(in.After, around)),
+		mode: cmp.Or(in.OutputMode, modeFiles), multiline: in.Multiline, before: value(cmp.Or(in.Before, around), 0), after: value(cmp.Or(in.After, around), 0),
 	}
 	q.only = in.Only && q.mode == modeContent
 	if q.mode != modeContent || q.only {
@@ -126,20 +126,15 @@ func (in Input) query() *query {
 	return q
 }
 
-func value(n *int64) int64 {
+func value(n *int64, otherwise int64) int64 {
 	if n == nil {
-		return 0
+		return otherwise
 	}
 	return *n
 }
 
 // limit returns how many entries a page has; 0: all.
-func (in Input) limit() int64 {
-	if in.HeadLimit == nil {
-		return defaultLimit
-	}
-	return *in.HeadLimit
-}
+func (in Input) limit() int64 { return value(in.HeadLimit, defaultLimit) }
 
 // run opens the path, chooses an engine, walks and searches, and formats the result.
 func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.Result, error) {

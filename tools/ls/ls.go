@@ -58,7 +58,8 @@ func Tool() tools.Tool {
 			_, err := walk.GlobRules(in.Ignore) // a slash at either end of a glob has its meaning in an ignore file
 			return workspace.Blame(err, "/ignore")
 		},
-		// The names in a directory change with every file that is written into it, so all of it is declared.
+		// The names in a directory change with every file that is written into it, so all of it is
+		// declared.
 		Effects: func(in Input) tools.Effects { return tools.Effects{Reads: []tools.Path{{Name: in.Path, Tree: true}}} },
 		Run:     run,
 	})
@@ -175,11 +176,12 @@ func (l *lister) text() string {
 	if l.Ignored > 0 {
 		lines = append(lines, fmt.Sprintf("(%d left out by ignore)", l.Ignored))
 	}
-	switch {
-	case l.Denied == 1:
-		lines = append(lines, "(1 left out because a rule denies reading it)")
-	case l.Denied > 1:
-		lines = append(lines, fmt.Sprintf("(%d left out because a rule denies reading them)", l.Denied))
+	if l.Denied > 0 {
+		them := "them"
+		if l.Denied == 1 {
+			them = "it"
+		}
+		lines = append(lines, fmt.Sprintf("(%d left out because a rule denies reading %s)", l.Denied, them))
 	}
 	if l.Incomplete {
 		lines = append(lines, "Incomplete: "+strings.Join(l.Reasons, "; ")+".")

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// toTheEnd is the largest file, in bytes, that is read to its end for its hash and its number of lines.
+	// toTheEnd is the largest file, in bytes, that is read to its end for its hash and its number
+	// of lines.
 	toTheEnd = 8 << 20
 	// kernelLimit is how much of a file that the kernel generates is read; a longer one may never
 	// end.

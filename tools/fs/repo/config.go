@@ -8,16 +8,17 @@ import (
 
 // A Setting is one line of a git configuration file.
 type Setting struct {
-	// Key is the section and the name in lower case, with the subsection between them as it is written:
-	// "core.hookspath", "filter.LFS.clean". The deprecated form [section.Subsection] is lower case as a whole.
+	// Key is the section and the name in lower case, with the subsection between them as it is
+	// written: "core.hookspath", "filter.LFS.clean". The deprecated form [section.Subsection] is
+	// lower case as a whole.
 	Key      string
 	Value    string
 	Implicit bool // the line has no "=", which git reads as true
 }
 
-// ParseConfig returns the settings of a git configuration file in the order of their lines. It reads the file as git
-// does, to the byte: a key or a value ends at a NUL. It follows no include. White space inside a value stays as it is;
-// a git before 2.45 reads each tab there as a space.
+// ParseConfig returns the settings of a git configuration file in the order of their lines. It
+// reads the file as git does, to the byte: a key or a value ends at a NUL. It follows no include.
+// White space inside a value stays as it is; a git before 2.45 reads each tab there as a space.
 //
 // An error names the line that git refuses. No git command works where such a file is read.
 func ParseConfig(data []byte) ([]Setting, error) {

@@ -40,8 +40,8 @@ type Finder struct {
 type Found struct {
 	Dirs  []string // git directories in the root, and those elsewhere that belong to it, in lexical order
 	Links []string // paths named .git that are not directories: files and symbolic links
-	// Shared are the git directories outside the root that its worktrees or submodules use, each with all that belongs
-	// to it.
+	// Shared are the git directories outside the root that its worktrees or submodules use, each
+	// with all that belongs to it.
 	Shared  []string
 	Partial bool // the root holds more directories than are examined
 }
@@ -103,13 +103,14 @@ func (f *Finder) find(root string, most int) Found {
 	return found
 }
 
-// sharedBy returns the common git directory that a .git file of root leads to, if it lies outside of root and names that file in turn.
+// sharedBy returns the common git directory that a .git file of root leads to, if it lies outside
+// of root and names that file in turn.
 func sharedBy(root, link string) string {
 	own := Leads(link)
 	if own == "" || pathname.Within(root, own) || !Answers(own, link) {
 		return ""
 	}
-	return CommonOf(own)
+	return commonOf(own)
 }
 
 func (f *Finder) remember(root string, folders map[string]*folder) {

@@ -14,8 +14,8 @@ import (
 // one is a linked worktree's. Everyday git changes only config. Source: gitrepository-layout(5).
 var guarded = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"}
 
-// rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never bound, since git writes it in
-// everyday work.
+// rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never
+// bound, since git writes it in everyday work.
 const rebaseTodo = "rebase-merge/git-rebase-todo"
 
 // GuardedIn returns the paths in the git directory dir, existing or not, that make git run a
@@ -41,8 +41,8 @@ type Guard struct {
 	Partial     bool     // a root holds too many directories to find all
 }
 
-// Guard finds what makes git run programs in the roots, which are absolute and without symbolic links, for a call that works in
-// dir. home is the user's home directory.
+// Guard finds what makes git run programs in the roots, which are absolute and without symbolic
+// links, for a call that works in dir. home is the user's home directory.
 func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 	g := &Guard{roots: roots, home: home, listed: map[string]bool{}}
 	for _, root := range roots {
@@ -138,8 +138,8 @@ func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) 
 	return paths
 }
 
-// linkedIn returns where the symbolic links directly in a directory lead, such as hooks that are links to files of the working
-// tree.
+// linkedIn returns where the symbolic links directly in a directory lead, such as hooks that are
+// links to files of the working tree.
 func linkedIn(dir string) (paths []string) {
 	entries, _ := os.ReadDir(dir) // it may not exist
 	for _, e := range entries[:min(len(entries), maxEntries)] {
@@ -166,7 +166,7 @@ func (f *Finder) Runs(path, home string) string {
 		switch {
 		case isGuarded(rest) && (IsLink(dir) || isGitDir(dir)):
 			return runs
-		case !IsLink(dir) && isPart(first) && Completes(dir, first) && !isGitDir(dir):
+		case !IsLink(dir) && isPart(first) && completes(dir, first) && !isGitDir(dir):
 			return "which would make " + dir + " a git repository, whose settings can make git run programs"
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)

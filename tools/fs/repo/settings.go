@@ -27,9 +27,9 @@ var runningIn = map[string][]string{
 	"index":  {"fsmonitor"},
 }
 
-// Harmless reports whether a setting in a repository's configuration does not make git run a
+// harmless reports whether a setting in a repository's configuration does not make git run a
 // program, now or later. An unknown setting is not harmless.
-func (s Setting) Harmless() bool {
+func (s Setting) harmless() bool {
 	section, rest, _ := strings.Cut(strings.ToLower(s.Key), ".")
 	name := rest[strings.LastIndexByte(rest, '.')+1:]
 	value := strings.TrimSpace(s.Value)
@@ -47,7 +47,8 @@ func (s Setting) Harmless() bool {
 	})
 }
 
-// UserFiles returns the configuration files that git reads for every repository of a user with that home directory.
+// UserFiles returns the configuration files that git reads for every repository of a user with that
+// home directory.
 func UserFiles(home string) []string { return userFiles(home, os.Getenv) }
 
 func userFiles(home string, getenv func(string) string) []string {
@@ -58,7 +59,8 @@ func userFiles(home string, getenv func(string) string) []string {
 	return []string{system, filepath.Join(configDir(home, getenv), "git", "config"), filepath.Join(home, ".gitconfig")}
 }
 
-// configDir returns the directory that holds a user's configuration, after the XDG Base Directory Specification.
+// configDir returns the directory that holds a user's configuration, after the XDG Base Directory
+// Specification.
 func configDir(home string, getenv func(string) string) string {
 	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 }
@@ -108,7 +110,8 @@ func (f *Finder) Sets(r Repository, branches []string) bool {
 	})
 }
 
-// opens are the settings whose value is a file that git opens when it only reads, besides configuration.
+// opens are the settings whose value is a file that git opens when it only reads, besides
+// configuration.
 var opens = strings.Fields("core.excludesfile core.attributesfile mailmap.file blame.ignorerevsfile diff.orderfile")
 
 // Opened returns the files that git opens because these configuration files, or files that they
@@ -202,7 +205,8 @@ func (f *Finder) parsed(file string) []Setting {
 	return settings
 }
 
-// commands are the settings whose value is a command line, by the last part of their key and by the whole.
+// commands are the settings whose value is a command line, by the last part of their key and by the
+// whole.
 var commands = strings.Fields(`
 	fsmonitor sshcommand editor pager askpass gitproxy alternaterefscommand external textconv command cmd clean smudge process driver program helper
 	difffilter defaultkeycommand packobjectshook uploadpack receivepack tocmd cccmd hook`)

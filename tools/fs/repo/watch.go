@@ -38,7 +38,8 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// Allowed is what a call may leave although it makes git run programs, because the question about the call named it.
+// Allowed is what a call may leave although it makes git run programs, because the question about
+// the call named it.
 type Allowed struct {
 	Keys     []string // of settings; NAME.* stands for a section
 	Programs []string // command lines of the steps of a rebase
@@ -186,7 +187,7 @@ func (w *Watch) tolerable(path string, before, now []byte) bool {
 		return false
 	}
 	return !slices.ContainsFunc(settings, func(s Setting) bool {
-		return !old[s] && !s.Harmless() && !w.allows(s.Key) && !w.leadsInside(filepath.Dir(path), s)
+		return !old[s] && !s.harmless() && !w.allows(s.Key) && !w.leadsInside(filepath.Dir(path), s)
 	})
 }
 
@@ -197,7 +198,8 @@ func (w *Watch) allows(key string) bool {
 	})
 }
 
-// leadsInside reports whether a setting names the working tree of a submodule, which leads back to the git directory dir.
+// leadsInside reports whether a setting names the working tree of a submodule, which leads back to
+// the git directory dir.
 func (w *Watch) leadsInside(dir string, s Setting) bool {
 	if s.Key != "core.worktree" || IsLink(dir) {
 		return false
@@ -242,13 +244,14 @@ func (j *judge) acceptable(dir, rest string, now state) bool {
 	case "hooks":
 		return now.kind == directory && j.fromTemplate(now.entries)
 	case "commondir":
-		common := CommonOf(dir)
+		common := commonOf(dir)
 		return now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	}
 	return rest == "gitdir" // without a link that leads back, git does not use it
 }
 
-// fromTemplate reports whether all hooks are files that git copies into the user's new repositories.
+// fromTemplate reports whether all hooks are files that git copies into the user's new
+// repositories.
 func (j *judge) fromTemplate(entries map[string]state) bool {
 	for name, entry := range entries {
 		if hook, ok := j.template[name]; !ok || entry.kind != regular || !bytes.Equal(hook, entry.data) {

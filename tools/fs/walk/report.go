@@ -39,13 +39,14 @@ func (t Tally) denied() []string {
 	if t.DeniedDirs > 0 {
 		kinds = append(kinds, text.Count(t.DeniedDirs, "directory"))
 	}
-	switch {
-	case kinds == nil:
+	if kinds == nil {
 		return nil
-	case t.DeniedFiles+t.DeniedDirs == 1:
-		return []string{kinds[0] + " because a rule denies reading it"}
 	}
-	return []string{strings.Join(kinds, " and ") + " because a rule denies reading them"}
+	them := "them"
+	if t.DeniedFiles+t.DeniedDirs == 1 {
+		them = "it"
+	}
+	return []string{strings.Join(kinds, " and ") + " because a rule denies reading " + them}
 }
 
 // Unseen returns lines about what could not be read.

@@ -11,8 +11,9 @@ import (
 	"github.com/toold/toold/tools/fs/repo"
 )
 
-// repositoryRules returns the rules of .git/info/exclude of the repository whose top is dir, and those of the file that
-// core.excludesFile of its configuration names. global is nil if the configuration does not set that.
+// repositoryRules returns the rules of .git/info/exclude of the repository whose top is dir, and
+// those of the file that core.excludesFile of its configuration names. global is nil if the
+// configuration does not set that.
 func repositoryRules(dir string, environ []string) (exclude Rules, global *Rules, err error) {
 	file, named, isSet := repo.Excludes(dir, environ)
 	exclude, err = optionalRules(file)
@@ -23,8 +24,8 @@ func repositoryRules(dir string, environ []string) (exclude Rules, global *Rules
 	return exclude, &rules, err
 }
 
-// optionalRules returns the rules of a file that the user or git names, and that may be a link. A path that is not absolute
-// names none.
+// optionalRules returns the rules of a file that the user or git names, and that may be a link. A
+// path that is not absolute names none.
 func optionalRules(path string) (Rules, error) {
 	if !filepath.IsAbs(path) {
 		return Rules{}, nil

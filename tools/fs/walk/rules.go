@@ -40,8 +40,8 @@ func ParseRules(data []byte) Rules {
 	return r
 }
 
-// GlobRules returns globs as the lines of an ignore file, with their braces expanded. The error is a
-// fault bad_pattern.
+// GlobRules returns globs as the lines of an ignore file, with their braces expanded. The error is
+// a fault bad_pattern.
 func GlobRules(globs []string) (Rules, error) {
 	var lines []string
 	for _, glob := range globs {

@@ -87,7 +87,8 @@ func xattrs(f *os.File) (map[string][]byte, error) {
 	return all, err
 }
 
-// grow calls get with a larger and larger buffer until it fits. 64 KiB is the kernel's limit for both lists and values.
+// grow calls get with a larger and larger buffer until it fits. 64 KiB is the kernel's limit for
+// both lists and values.
 func grow(get func([]byte) (int, error)) ([]byte, error) {
 	for size := 256; ; size *= 16 {
 		buf := make([]byte, size)

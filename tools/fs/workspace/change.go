@@ -44,8 +44,8 @@ func (w Written) Notes() (lines string) {
 	return lines
 }
 
-// Lossy returns the fault lossy_encoding for an error of text.Encoding.Encode for content, or a part
-// of it; field is the JSON pointer of content. It returns any other error unchanged.
+// Lossy returns the fault lossy_encoding for an error of text.Encoding.Encode for content, or a
+// part of it; field is the JSON pointer of content. It returns any other error unchanged.
 func Lossy(err error, field, content string) error {
 	l, ok := errors.AsType[*text.Lossy](err)
 	if !ok {
@@ -92,7 +92,8 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 			return Written{}, err
 		}
 		defer f.Close()
-		// The file itself is locked beside its name: a change under another of its names may be running.
+		// The file itself is locked beside its name: a change under another of its names may be
+		// running.
 		unlink, err := v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d", StateOf(f.Info).inode()))
 		if err != nil {
 			return Written{}, err

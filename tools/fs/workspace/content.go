@@ -73,16 +73,13 @@ func (v *View) Missing(c *Content) error { return v.notFound("file_not_found", c
 // Look reads the whole file that name resolves to, as Change would. A missing file is not an error.
 // It returns the fault file_too_large and those of Open.
 func (v *View) Look(name string) (*Content, error) {
-	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
-	if err != nil {
+	p, b, err := v.find(name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if b, err := v.buffer(p); err != nil {
-		return nil, err
-	} else if b != nil {
+	case b != nil:
 		return v.contentOfBuffer(b, p), nil
-	}
-	if !p.Exists {
+	case !p.Exists:
 		return v.absent(p), nil
 	}
 	f, err := v.open(p, os.O_RDONLY)
@@ -156,8 +153,8 @@ func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	return data.Bytes(), info, nil
 }
 
-// Patient returns a reader of r that reads a megabyte at most at once. Once ctx has ended, it returns
-// the cause.
+// Patient returns a reader of r that reads a megabyte at most at once. Once ctx has ended, it
+// returns the cause.
 func Patient(ctx context.Context, r io.Reader) io.Reader { return &patient{ctx, r} }
 
 type patient struct {

@@ -66,7 +66,8 @@ func (l *Locks) note(path string) (forget func()) {
 
 const tempPrefix, tempSuffix = ".toold-", ".tmp"
 
-// acquire waits for key until ctx ends, whose cause it then returns. Otherwise the caller must call release, once.
+// acquire waits for key until ctx ends, whose cause it then returns. Otherwise the caller must call
+// release, once.
 func (l *Locks) acquire(ctx context.Context, key string) (release func(), err error) {
 	l.mu.Lock()
 	k := l.held[key]

@@ -76,7 +76,8 @@ func (b Beginning) moved(entry fs.DirEntry) bool {
 	return err != nil || b.there[StateOf(info).inode()]
 }
 
-// note records the state of a file that was made since b. left is how many bytes may still be hashed.
+// note records the state of a file that was made since b. left is how many bytes may still be
+// hashed.
 func (v *View) note(real string, b Beginning, left *int64) bool {
 	p := Path{Named: real, Real: real, Seen: real, Exists: true}
 	if v.ws.Place(real) == Hidden || p.whyReadDenied(v.grant.ReadDenied) != "" {
@@ -91,15 +92,15 @@ func (v *View) note(real string, b Beginning, left *int64) bool {
 	if !ok || facts.Nlink != 1 || b.there[StateOf(f.Info).inode()] || idOf(f.File).Born < b.since.UnixNano() {
 		return false
 	}
-	if *left -= f.Info.Size(); *left < 0 {
-		s := StateOf(f.Info)
-		s.Whole = true
-		v.Record(real, s)
-		return true
+	s := StateOf(f.Info)
+	s.Whole = true
+	if *left -= f.Info.Size(); *left >= 0 {
+		c, err := v.contentOf(f)
+		if err != nil {
+			return false
+		}
+		s = c.after(Update{Data: c.Data, Whole: true}, f.Info)
 	}
-	c, err := v.contentOf(f)
-	if err == nil {
-		v.Record(real, c.after(Update{Data: c.Data, Whole: true}, f.Info))
-	}
-	return err == nil
+	v.Record(real, s)
+	return true
 }

@@ -17,7 +17,8 @@ const (
 	Outside Place = iota
 	// InRoot is a root or lies below one.
 	InRoot
-	// Readable lies in a directory that may be read like a root: a spill folder, an additional directory.
+	// Readable lies in a directory that may be read like a root: a spill folder, an additional
+	// directory.
 	Readable
 	// Public lies in one of the system's public directories, and every user may read it.
 	Public
@@ -56,7 +57,8 @@ func (w *Workspace) Lent(real string) bool {
 // scratch returns the real paths of the directories for temporary files.
 func (w *Workspace) scratch() []string { return w.anchors[len(w.roots):] }
 
-// HiddenBelow returns a directory of the daemon's own that lies below the one at the real path; empty: there is none.
+// HiddenBelow returns a directory of the daemon's own that lies below the one at the real path;
+// empty: there is none.
 func (w *Workspace) HiddenBelow(real string) string {
 	for _, dir := range w.hidden {
 		if pathname.Within(real, dir) {

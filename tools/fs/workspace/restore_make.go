@@ -94,8 +94,8 @@ func (w *restorer) write(p *placedFile) error {
 	return temp.Close()
 }
 
-// link makes a second name of the file at p.From, beside p's place. A twin is linked to what was made
-// for that path. Where that is impossible, the file is made from its content.
+// link makes a second name of the file at p.From, beside p's place. A twin is linked to what was
+// made for that path. Where that is impossible, the file is made from its content.
 func (w *restorer) link(p *placedFile) error {
 	name, base, err := w.name(p), filepath.Base(p.From), fs.ErrNotExist
 	made := slices.IndexFunc(w.all, func(o *placedFile) bool { return p.Twin && o.Real == p.From && o.temp != "" })

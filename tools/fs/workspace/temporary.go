@@ -62,7 +62,8 @@ func (w *Workspace) Machine() *Workspace {
 	return &other
 }
 
-// depth counts how many components of rest, which is empty or begins with a slash, exist in dir. Links are not followed.
+// depth counts how many components of rest, which is empty or begins with a slash, exist in dir.
+// Links are not followed.
 func depth(dir, rest string) (found int) {
 	for at := 0; at < len(rest); found++ {
 		end := strings.IndexByte(rest[at+1:], '/') + at + 1

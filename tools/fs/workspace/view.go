@@ -157,16 +157,23 @@ type File struct {
 // all. It returns the faults file_not_found (Details: NotFound), is_directory, not_regular,
 // permission_denied, rule_denied, undeclared, buffer_too_large, and those of Resolve.
 func (v *View) Open(name string) (*File, error) {
-	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
-	if err != nil {
+	p, b, err := v.find(name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if f, err := v.buffer(p); err != nil {
-		return nil, err
-	} else if f != nil {
-		return f.file(p)
+	case b != nil:
+		return b.file(p)
 	}
 	return v.open(p, os.O_RDONLY)
+}
+
+// find resolves name, which the call may read, and returns its buffer, or nil if no editor holds the
+// file open.
+func (v *View) find(name string) (p Path, b *buffer, err error) {
+	if p, err = v.reach(name, v.grant.Reads, v.grant.Writes); err == nil {
+		b, err = v.buffer(p)
+	}
+	return p, b, err
 }
 
 // reach resolves name and checks it against the lists of the grant.

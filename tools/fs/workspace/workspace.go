@@ -13,8 +13,8 @@ import (
 	"github.com/toold/toold/tools/fs/pathname"
 )
 
-// A Workspace is the part of the file system that a session works in. It is immutable and safe for concurrent use; it
-// holds no descriptors.
+// A Workspace is the part of the file system that a session works in. It is immutable and safe for
+// concurrent use; it holds no descriptors.
 type Workspace struct {
 	roots    []string // real paths
 	readable []string // real paths

@@ -61,7 +61,8 @@ type Document struct {
 	Box *sandbox.Box
 }
 
-// Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a *StartError or the cause of ctx.
+// Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a
+// *StartError or the cause of ctx.
 func (d Document) Count(ctx context.Context) (int, error) {
 	said, err := d.run(ctx, []string{"pdfinfo", "-"}, "count")
 	if err != nil {
@@ -192,8 +193,8 @@ var passwords = regexp.MustCompile(`(?i)incorrect password|encrypt`)
 // exhausted matches the messages of runtimes that are out of memory.
 var exhausted = regexp.MustCompile(`out of memory|(?:cannot|failed to) allocate|bad_alloc`)
 
-// reason returns why the program has failed: what it said first, since the rest may be the stack of a
-// reader that has crashed, or how it has ended.
+// reason returns why the program has failed: what it said first, since the rest may be the stack of
+// a reader that has crashed, or how it has ended.
 func reason(exit sandbox.Exit, complaint string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(complaint, "\ufffd")), "\n")
 	why := fmt.Sprintf("its reader ended with the exit code %d", exit.Code)

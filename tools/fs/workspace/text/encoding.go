@@ -58,8 +58,8 @@ type Lossy struct {
 
 func (l *Lossy) Error() string { return l.Encoding + " cannot hold " + string(l.Rune) }
 
-// Encode returns s in the encoding, without adding a byte order mark. Its error is a *Lossy that names the first character
-// that the encoding cannot hold.
+// Encode returns s in the encoding, without adding a byte order mark. Its error is a *Lossy that
+// names the first character that the encoding cannot hold.
 func (e Encoding) Encode(s string) ([]byte, error) {
 	if e.codec == nil {
 		return []byte(s), nil
@@ -134,7 +134,8 @@ func (t *Text) wideRune(b []byte) ([]byte, int) {
 	return utf8.AppendRune(nil, r), 2 // a lone half of a pair becomes U+FFFD
 }
 
-// legacyRune returns a function like wideRune for an encoding that extends ASCII and keeps no state between characters.
+// legacyRune returns a function like wideRune for an encoding that extends ASCII and keeps no state
+// between characters.
 func legacyRune(d *encoding.Decoder) func([]byte) ([]byte, int) {
 	dst := make([]byte, 16)
 	return func(b []byte) ([]byte, int) {

@@ -50,8 +50,8 @@ func LikeEndings(old, next string) (string, bool) {
 // LineAt returns the number, from 1, of the line that holds offset at of s.
 func LineAt(s string, at int) int { return strings.Count(s[:at], "\n") + 1 }
 
-// AppendNumbered appends a line with its number as Read shows it: the number right-aligned in six columns, a tab, the
-// line. The line has no line break.
+// AppendNumbered appends a line with its number as Read shows it: the number right-aligned in six
+// columns, a tab, the line. The line has no line break.
 func AppendNumbered[L string | []byte](out []byte, number int, line L) []byte {
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], int64(number), 10)
