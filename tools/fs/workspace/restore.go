@@ -161,9 +161,6 @@ func (w *restorer) still(p *placedFile) error {
 
 // parent opens the directory that a path lies in, and makes its missing part.
 func (w *restorer) parent(p *placedFile) (err error) {
-	if p.dir != nil {
-		return nil
-	}
 	if over := w.beside(p.Real); over != nil {
 		rel, err := filepath.Rel(over.Real, filepath.Dir(p.Real))
 		if err != nil {
@@ -194,14 +191,15 @@ func (w *restorer) beside(real string) *placedFile {
 	return nil
 }
 
-// directory makes a directory, accessible only to its owner while it is filled, or makes an
-// existing one writable for its owner. If something else stands in its place, the directory is made
-// beside it and stays there until everything is ready.
+// directory opens the directory that a path lies in, unless the path is only removed. A path that
+// becomes a directory is made, accessible only to its owner while it is filled; an existing directory
+// is made writable for its owner. If something else stands in its place, the directory is made beside
+// it and stays there until everything is ready.
 func (w *restorer) directory(p *placedFile) error {
-	if p.Want.Kind != Directory {
+	if p.Want.Kind == Absent && p.Into == nil {
 		return nil
 	}
-	if err := w.parent(p); err != nil {
+	if err := w.parent(p); err != nil || p.Want.Kind != Directory {
 		return err
 	}
 	switch p.Now.Kind {

@@ -15,13 +15,9 @@ import (
 
 // file makes a file or a link beside its place.
 func (w *restorer) file(p *placedFile) error {
-	if p.Twin || p.temp != "" || !p.replaces() {
-		return nil
-	}
-	if err := w.parent(p); err != nil {
-		return err
-	}
 	switch {
+	case p.Twin || p.temp != "" || !p.replaces():
+		return nil
 	case p.Want.Kind == Link:
 		name := w.name(p)
 		if err := p.dir.Symlink(string(p.Want.Target), name); err != nil {
@@ -157,9 +153,6 @@ func (w *restorer) twin(p *placedFile) error {
 	if !p.Twin {
 		return nil
 	}
-	if err := w.parent(p); err != nil {
-		return err
-	}
 	return w.link(p)
 }
 
@@ -167,9 +160,6 @@ func (w *restorer) twin(p *placedFile) error {
 func (w *restorer) ready(p *placedFile) error {
 	if p.Into == nil {
 		return nil
-	}
-	if err := w.parent(p); err != nil {
-		return err
 	}
 	data, err := w.content(p.Into.Hash)
 	if err != nil {
