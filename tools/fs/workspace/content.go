@@ -68,7 +68,7 @@ func (c *Content) OtherNames() string {
 }
 
 // Missing returns the fault file_not_found for a content that Look found absent.
-func (v *View) Missing(c *Content) error { return v.notFound("file_not_found", c.Path) }
+func (v *View) Missing(c *Content) error { return v.notFound(c.Path) }
 
 // Look reads the whole file that name resolves to, as Change would. A missing file is not an error.
 // It returns the fault file_too_large and those of Open.

@@ -28,10 +28,9 @@ const (
 	maxLooked  = 10_000 // directory entries that are examined, so that a huge directory takes no longer than a large one
 )
 
-// notFound returns the fault with that code for a path that does not exist.
-func (v *View) notFound(code string, p Path) error {
+func (v *View) notFound(p Path) *fault.Error {
 	details := v.lookAround(p)
-	return fault.Invalidf(code, "%s does not exist.%s", p.Shown(), details.hint()).With(details)
+	return fault.Invalidf("file_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }
 
 func (n NotFound) hint() string {

@@ -64,7 +64,9 @@ func (v *View) Tree(name string) (*Tree, error) {
 	switch {
 	case inEditor:
 	case !p.Exists || err != nil:
-		return nil, v.notFound("path_not_found", p)
+		missing := v.notFound(p)
+		missing.Code = "path_not_found"
+		return nil, missing
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return nil, notRegular(p, info)
 	}

@@ -209,7 +209,7 @@ func exchanged(p Path) error {
 // open opens p with flag, and checks that it is a regular file and still the one that p names.
 func (v *View) open(p Path, flag int) (*File, error) {
 	if !p.Exists {
-		return nil, v.notFound("file_not_found", p)
+		return nil, v.notFound(p)
 	}
 	// The entry is examined before it is opened, since opening some devices has effects.
 	if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
@@ -294,7 +294,7 @@ func notRegular(p Path, info fs.FileInfo) error {
 func (v *View) refused(p Path, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return v.notFound("file_not_found", p)
+		return v.notFound(p)
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, errMoved):
 		return exchanged(p)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

@@ -25,9 +25,8 @@ const (
 	MaxBytes = 3_500_000
 )
 
-// maxPixels is the largest image that is decoded. The number is our own: above what the cameras of
-// telephones make (48 megapixels), and at most 0.8 GB of memory for the costliest form, a
-// progressive JPEG.
+// maxPixels is the largest image that is decoded. The number is our own: above the 48 megapixels of
+// telephones, and at most 0.8 GB of memory for the costliest form, a progressive JPEG.
 const maxPixels = 50_000_000
 
 // A Picture is an image that can be shown as it is.
