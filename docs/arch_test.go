@@ -135,13 +135,13 @@ var imports = map[string][]string{
 		"tools", "tools/exec/background", "tools/fault", "tools/exec/language", "tools/fs/pathname", "tools/exec/sandbox", "tools/exec/spool",
 		"tools/fs/workspace",
 	},
-	"tools/fs/walk":           {"tools/fs/repo", "tools/fs/workspace", "tools/fs/workspace/text"},
+	"tools/fs/walk":           {"tools/fault", "tools/fs/repo", "tools/fs/workspace", "tools/fs/workspace/text"},
 	"tools/net/web":           {"tools/net/egress", "tools/fault"},
 	"tools/webfetch":          {"tools", "tools/net/egress", "tools/fault", "tools/media/pdf", "tools/media/image", "tools/exec/sandbox", "tools/net/web", "tools/fs/workspace/text"},
 	"tools/websearch":         {"tools", "tools/net/egress", "tools/text/ellipsis", "tools/fault", "tools/net/web", "tools/fs/workspace/text"},
 	"tools/fs/workspace":      {"tools/fault", "tools/text/nearest", "tools/fs/pathname", "tools/fs/workspace/text"},
 	"tools/fs/workspace/text": {},
-	"tools/write":             {"tools", "tools/fault", "tools/fs/workspace", "tools/fs/workspace/text"},
+	"tools/write":             {"tools", "tools/fs/workspace", "tools/fs/workspace/text"},
 }
 
 // confined are the libraries that only some rooms may see: gRPC and the wire types stay at the edge, and below the

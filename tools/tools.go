@@ -315,6 +315,11 @@ type Link struct{ URI, Name string }
 // Text returns a result of one text block.
 func Text(text string) Result { return Result{Content: []Block{{Text: text}}} }
 
+// TextWith returns a result of one text block for the model, with structured data for programs.
+func TextWith(text string, structured any) Result {
+	return Result{Content: []Block{{Text: text}}, Structured: structured}
+}
+
 // A Spill is what a shortened text leaves out, and the file that holds all of it.
 type Spill struct {
 	Path         string

@@ -7,9 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
@@ -22,8 +20,6 @@ var description string
 
 //go:embed multi.md
 var multiDescription string
-
-const timeLimit = 60 * time.Second
 
 type single struct {
 	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
@@ -48,37 +44,24 @@ type Structured struct {
 	InEditor     bool     `json:"inEditor,omitempty"`  // an editor holds the file open and has made the change there
 }
 
-// An order is a call of either tool.
-type order struct {
-	path string
-	list []Replacement
-}
-
 // Tool returns the Edit tool.
 func Tool() tools.Tool {
-	return newTool("Edit", description, func(in *single) error { return validate(in.Replacement) }, func(in single) order {
-		return order{in.FilePath, []Replacement{in.Replacement}}
+	return tools.NewChange("Edit", description, tools.Changing[single]{
+		Validate: func(in *single) error { return validate(in.Replacement) },
+		Field:    "/file_path", Path: func(in single) string { return in.FilePath },
+		Plan: func(_ context.Context, env *tools.Env, c *workspace.Content, in single) (tools.Change, error) {
+			return devise(env, c, []Replacement{in.Replacement})
+		},
 	})
 }
 
 // MultiTool returns the MultiEdit tool.
 func MultiTool() tools.Tool {
-	return newTool("MultiEdit", multiDescription, validateAll, func(in several) order { return order{in.FilePath, in.Edits} })
-}
-
-// newTool makes either tool; of converts an input to an order.
-func newTool[In any](name, description string, validate func(*In) error, of func(In) order) tools.Tool {
-	spec := tools.Spec{Name: name, Description: description, Destructive: true, TimeLimit: timeLimit}
-	return tools.New(spec, tools.Funcs[In]{
-		Validate: validate,
-		Effects:  func(in In) tools.Effects { return of(in).effects() },
-		Check: func(_ context.Context, env *tools.Env, in In) (tools.Preview, error) {
-			preview, err := of(in).check(env)
-			return preview, workspace.Blame(err, "/file_path")
-		},
-		Run: func(ctx context.Context, env *tools.Env, in In) (tools.Result, error) {
-			result, err := of(in).run(ctx, env)
-			return result, workspace.Blame(err, "/file_path")
+	return tools.NewChange("MultiEdit", multiDescription, tools.Changing[several]{
+		Validate: validateAll,
+		Field:    "/file_path", Path: func(in several) string { return in.FilePath },
+		Plan: func(_ context.Context, env *tools.Env, c *workspace.Content, in several) (tools.Change, error) {
+			return devise(env, c, in.Edits)
 		},
 	})
 }
@@ -102,52 +85,19 @@ func validateAll(in *several) error {
 	return nil
 }
 
-func (o order) effects() tools.Effects {
-	p := []tools.Path{{Name: o.path}}
-	return tools.Effects{Reads: p, Writes: p}
-}
+// Update returns the new content.
+func (p *plan) Update() workspace.Update { return workspace.Update{Data: p.raw} }
 
-// check computes the change without writing it.
-func (o order) check(env *tools.Env) (tools.Preview, error) {
-	if err := env.Files.Absolute(o.path); err != nil {
-		return tools.Preview{}, err
-	}
-	c, err := env.Files.Look(o.path)
-	if err != nil {
-		return tools.Preview{}, err
-	}
-	p, err := devise(c, o.list, func() error { return env.Files.Missing(c) })
-	if err != nil {
-		return tools.Preview{}, err
-	}
-	return tools.Preview{Diff: p.diff(c.Path.Shown()), Ask: c.OtherNames()}, nil
-}
+// Diff returns the change as a unified diff.
+func (p *plan) Diff(path string) string { return text.Patch(path, p.old.String, p.doc.String) }
 
-func (o order) run(ctx context.Context, env *tools.Env) (tools.Result, error) {
-	if err := env.Files.Absolute(o.path); err != nil {
-		return tools.Result{}, err
-	}
-	var p *plan
-	written, err := env.Files.Change(ctx, o.path, func(c *workspace.Content) (workspace.Update, error) {
-		var err error
-		if p, err = devise(c, o.list, func() error { return env.Files.Missing(c) }); err != nil {
-			return workspace.Update{}, err
-		}
-		return workspace.Update{Data: p.raw}, nil
+// Result returns the result of the call.
+func (p *plan) Result(w workspace.Written) tools.Result {
+	return tools.TextWith(p.report(w), Structured{
+		FilePath: w.Path.Name(), Created: w.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
+		LineEnding: string(text.Endings(p.doc.String)), Diff: p.Diff(w.Path.Shown()), Tolerated: p.tolerated, Drift: p.drift, InEditor: w.InEditor != "",
 	})
-	if err != nil {
-		return tools.Result{}, err
-	}
-	result := tools.Text(p.report(written))
-	result.Structured = Structured{
-		FilePath: written.Path.Name(), Created: written.Created, Replacements: p.count, Encoding: p.doc.Encoding.Name(),
-		LineEnding: string(text.Endings(p.doc.String)), Diff: p.diff(written.Path.Shown()), Tolerated: p.tolerated, Drift: p.drift,
-		InEditor: written.InEditor != "",
-	}
-	return result, nil
 }
-
-func (p *plan) diff(path string) string { return text.Patch(path, p.old.String, p.doc.String) }
 
 // report returns the text for the model.
 func (p *plan) report(w workspace.Written) string {
@@ -160,12 +110,7 @@ func (p *plan) report(w workspace.Written) string {
 	default:
 		fmt.Fprintf(&b, "Updated %s: %d places were changed.\n", w.Path.Shown(), p.count)
 	}
-	if w.OtherNames != "" {
-		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
-	}
-	if w.InEditor != "" {
-		fmt.Fprintf(&b, "Note: %s\n", w.InEditor)
-	}
+	b.WriteString(w.Notes())
 	for _, note := range p.tolerated {
 		fmt.Fprintf(&b, "Note: %s.\n", note)
 	}
@@ -179,8 +124,4 @@ func (p *plan) report(w workspace.Written) string {
 	}
 	b.WriteString(text.Snippet(p.doc.String, p.spans))
 	return b.String()
-}
-
-func sortSpans(spans []text.Span) {
-	slices.SortFunc(spans, func(a, b text.Span) int { return a.First - b.First })
 }

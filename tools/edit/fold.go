@@ -42,7 +42,7 @@ func (f *folded) back(at int) int {
 
 // fold returns s in the form in which texts are compared under t.
 func fold(s string, t tolerance) folded {
-	if !foldable(s, t) {
+	if t == literal || !strings.Contains(s, "\r\n") && (t == endings || !strings.ContainsAny(s, "’‘′“”″")) {
 		return folded{text: s}
 	}
 	f := folded{}
@@ -61,16 +61,6 @@ func fold(s string, t tolerance) folded {
 	}
 	f.text = out.String()
 	return f
-}
-
-func foldable(s string, t tolerance) bool {
-	switch t {
-	case endings:
-		return strings.Contains(s, "\r\n")
-	case quotes:
-		return strings.Contains(s, "\r\n") || strings.ContainsAny(s, "’‘′“”″")
-	}
-	return false
 }
 
 // folding returns the byte that replaces the first n bytes of s; n is 0 if they stay.

@@ -3,7 +3,6 @@
 package edit
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -183,19 +182,11 @@ func splice(raw []byte, doc *text.Text, pieces []piece) ([]byte, error) {
 	for _, p := range pieces {
 		coded, err := doc.Encoding.Encode(p.text)
 		if err != nil {
-			return nil, lossy(err)
+			return nil, err
 		}
 		out = append(out, raw[at:doc.Offset(p.from)]...)
 		out = append(out, coded...)
 		at = doc.Offset(p.to)
 	}
 	return append(out, raw[at:]...), nil
-}
-
-func lossy(err error) error {
-	var l *text.Lossy
-	if !errors.As(err, &l) {
-		return err
-	}
-	return fault.Invalidf("lossy_encoding", "The file is in %s, which cannot hold %q (U+%04X) of new_string. Nothing was changed. Leave the character out, or convert the file to UTF-8 first.", l.Encoding, l.Rune, l.Rune)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
@@ -25,8 +26,8 @@ type plan struct {
 }
 
 // devise applies the replacements to content in order, each to the result of the one before.
-func devise(c *workspace.Content, list []Replacement, missing func() error) (*plan, error) {
-	p, err := begin(c, list[0], missing)
+func devise(env *tools.Env, c *workspace.Content, list []Replacement) (*plan, error) {
+	p, err := begin(env, c, list[0])
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +54,9 @@ func devise(c *workspace.Content, list []Replacement, missing func() error) (*pl
 }
 
 // begin decodes the content, and rejects a file that cannot be edited at all.
-func begin(c *workspace.Content, first Replacement, missing func() error) (*plan, error) {
+func begin(env *tools.Env, c *workspace.Content, first Replacement) (*plan, error) {
 	if !c.Path.Exists && first.OldString != "" {
-		return nil, missing()
+		return nil, env.Files.Missing(c)
 	}
 	encoding, isText := text.DetectWhole(c.Data)
 	if !isText {
@@ -116,7 +117,7 @@ func (p *plan) apply(r Replacement, first bool) error {
 	}
 	raw, err := splice(p.raw, p.doc, pieces)
 	if err != nil {
-		return fault.From(err).At("/new_string")
+		return workspace.Lossy(err, "/new_string", r.NewString)
 	}
 	p.tolerate(f, whole, r)
 	p.settle(raw, spans, len(f.matches))
@@ -128,7 +129,7 @@ func (p *plan) fill(content string) error {
 	e := p.doc.Encoding
 	coded, err := e.Encode(strings.TrimPrefix(content, "\ufeff"))
 	if err != nil {
-		return fault.From(lossy(err)).At("/new_string")
+		return workspace.Lossy(err, "/new_string", content)
 	}
 	if e.BOM() == nil && strings.HasPrefix(content, "\ufeff") {
 		coded = []byte(content)
@@ -169,24 +170,22 @@ func merged(earlier, later []text.Span, delta int) []text.Span {
 		out = append(out, e)
 	}
 	out = append(out, later...)
-	sortSpans(out)
+	slices.SortFunc(out, func(a, b text.Span) int { return a.First - b.First })
 	return out
 }
 
+// tolerate records which differences were ignored.
 func (p *plan) tolerate(f found, whole text.Ending, r Replacement) {
+	var note string
 	switch {
 	case f.past == quotes:
-		p.note("typographic and ASCII quotes were treated as equal, since there was no exact match; the file's own were kept where the text did not change")
+		note = "typographic and ASCII quotes were treated as equal, since there was no exact match; the file's own were kept where the text did not change"
 	case f.past == endings && (whole == text.CRLF || whole == text.Mixed) && strings.Contains(r.OldString+r.NewString, "\n"):
-		p.note(fmt.Sprintf("line endings were matched as equal; the file's own (%s) were kept", whole))
+		note = fmt.Sprintf("line endings were matched as equal; the file's own (%s) were kept", whole)
 	}
-}
-
-func (p *plan) note(s string) {
-	if slices.Contains(p.tolerated, s) {
-		return
+	if note != "" && !slices.Contains(p.tolerated, note) {
+		p.tolerated = append(p.tolerated, note)
 	}
-	p.tolerated = append(p.tolerated, s)
 }
 
 // inList adds to an error which of several edits it is about.

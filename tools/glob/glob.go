@@ -36,12 +36,7 @@ const maxFiles = 1_000
 // Tool returns the Glob tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "Glob", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
-	return tools.New(spec, tools.Funcs[Input]{Validate: validate, Effects: effects, Run: run})
-}
-
-func validate(in *Input) error {
-	_, err := plan(*in)
-	return err
+	return tools.New(spec, tools.Funcs[Input]{Validate: func(in *Input) error { _, err := plan(*in); return err }, Effects: effects, Run: run})
 }
 
 func effects(in Input) tools.Effects {
@@ -169,19 +164,16 @@ func (f *finder) countLink(path string) {
 // visit adds one file that the pattern matches. A link counts as the file that it leads to inside
 // the tree.
 func (f *finder) visit(file *walk.File) {
-	var modified time.Time
+	modified, err := file.ModTime()
+	isFile := file.Type.IsRegular()
 	if file.Type&fs.ModeSymlink != 0 {
-		target, err := f.tree.Root.Stat(file.Path)
-		if err != nil || !target.Mode().IsRegular() {
-			return
+		var target fs.FileInfo
+		if target, err = f.tree.Root.Stat(file.Path); err == nil {
+			modified, isFile = target.ModTime(), target.Mode().IsRegular()
 		}
-		modified = target.ModTime()
-	} else {
-		info, err := file.Info()
-		if err != nil || !file.Type.IsRegular() {
-			return // not a file, or gone
-		}
-		modified = info.ModTime
+	}
+	if err != nil || !isFile {
+		return // not a file, or gone
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

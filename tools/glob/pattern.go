@@ -4,6 +4,7 @@ package glob
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -110,7 +111,8 @@ func check(text string) error {
 	return nil
 }
 
-// classEnd returns the index of the "]" that closes the class at text[i], or what is wrong with the class.
+// classEnd returns the index of the "]" that closes the class at text[i], or what is wrong with the
+// class.
 func classEnd(text string, i int) (int, string) {
 	j := i + 1
 	if j < len(text) && (text[j] == '^' || text[j] == '!') {
@@ -168,29 +170,18 @@ func split(whole, one string) ([]segment, error) {
 	return segments, nil
 }
 
+// stars finds several stars in a name, and what is escaped.
+var stars = regexp.MustCompile(`(?s)\\.|\*\*+`)
+
 // oneStar replaces several stars by one, which means the same in a name; the library requires
 // something after three.
 func oneStar(name string) string {
-	var b strings.Builder
-	starred := false
-	for i := 0; i < len(name); i++ {
-		from, star := i, name[i] == '*'
-		switch name[i] {
-		case '\\':
-			i++
-		case '[':
-			end, problem := classEnd(name, i)
-			if problem != "" {
-				return name
-			}
-			i = end
+	return stars.ReplaceAllStringFunc(name, func(found string) string {
+		if found[0] == '*' {
+			return "*"
 		}
-		if !star || !starred {
-			b.WriteString(name[from : i+1])
-		}
-		starred = star
-	}
-	return b.String()
+		return found
+	})
 }
 
 // spelled returns the name that a segment without wildcards stands for.
@@ -240,17 +231,16 @@ const (
 // positions is a set of indexes into the segments of one alternative: what may come next.
 type positions uint64
 
-// follow returns, for each alternative, the positions in its segments after the names of a path.
-func (p pattern) follow(names []string, by courtesy) []positions {
-	at := make([]positions, len(p.alternatives))
-	for i, segments := range p.alternatives {
+// follow reports whether fits accepts, for one of the alternatives, the positions in its n segments
+// after the names of a path.
+func (p pattern) follow(names []string, by courtesy, fits func(at positions, n int) bool) bool {
+	return slices.ContainsFunc(p.alternatives, func(segments []segment) bool {
 		here := reach(segments, 1)
 		for _, name := range names {
 			here = step(segments, here, name, by)
 		}
-		at[i] = here
-	}
-	return at
+		return fits(here, len(segments))
+	})
 }
 
 // reach adds the positions that follow if a "**" matches no name.
@@ -279,22 +269,12 @@ func step(segments []segment, here positions, name string, by courtesy) position
 
 // matches reports whether the pattern matches the file names.
 func (p pattern) matches(names []string, by courtesy) bool {
-	for i, at := range p.follow(names, by) {
-		if n := len(p.alternatives[i]); n > 0 && at&(1<<n) != 0 {
-			return true
-		}
-	}
-	return false
+	return p.follow(names, by, func(at positions, n int) bool { return n > 0 && at&(1<<n) != 0 })
 }
 
 // leads reports whether the pattern may match files below the directory names.
 func (p pattern) leads(names []string, by courtesy) bool {
-	for i, at := range p.follow(names, by) {
-		if at&(1<<len(p.alternatives[i])-1) != 0 {
-			return true
-		}
-	}
-	return false
+	return p.follow(names, by, func(at positions, n int) bool { return at&(1<<n-1) != 0 })
 }
 
 // spells reports whether the pattern has name as a literal segment.

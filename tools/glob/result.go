@@ -47,9 +47,7 @@ func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 		found.Reasons = append([]string{fmt.Sprintf("stopped before the end: %v", err)}, found.Reasons...)
 	}
 	found.Incomplete = len(found.Reasons) > 0
-	result := tools.Text(strings.Join(f.lines(in, found, tally), "\n"))
-	result.Structured = found
-	return result
+	return tools.TextWith(strings.Join(f.lines(in, found, tally), "\n"), found)
 }
 
 func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {
@@ -66,12 +64,7 @@ func (f *finder) lines(in Input, found Found, tally walk.Tally) []string {
 	case int64(len(lines)) < found.Total:
 		notes = append(notes, fmt.Sprintf("These are the %d newest of %d files. Narrow the pattern or path to see others.", len(lines), found.Total))
 	}
-	if found.Incomplete {
-		notes = append(notes, "Incomplete: "+strings.Join(found.Reasons, "; ")+".")
-	}
-	if phrases := f.leftOut(tally); len(phrases) > 0 {
-		notes = append(notes, "Left out: "+strings.Join(phrases, ", ")+".")
-	}
+	notes = append(notes, walk.Remarks(found.Reasons, f.leftOut(tally))...)
 	if len(lines) > 0 && len(notes) > 0 {
 		lines = append(lines[:len(lines):len(lines)], "")
 	}

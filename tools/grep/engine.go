@@ -43,12 +43,8 @@ func (n *notes) note(text string) {
 
 // unreadable records a file. A file that has vanished meanwhile does not count.
 func (n *notes) unreadable(path string, err error) {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		n.note(walk.Fault{Path: path, Err: err}.String())
+		n.note(walk.Fault{Path: path, Err: workspace.Cause(err)}.String())
 	}
 }
 
@@ -87,7 +83,7 @@ func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 		s = newScanner(e.query)
 	}
 	defer e.scanners.Put(s)
-	found, err := s.scan(&patient{ctx.Err, in})
+	found, err := s.scan(workspace.Patient(ctx, in))
 	switch {
 	case errors.Is(err, errBinary):
 		e.binaries.Add(1)
@@ -104,16 +100,3 @@ func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 }
 
 func (e *ownEngine) finish(context.Context) {}
-
-// patient reads until its context ends.
-type patient struct {
-	ended func() error
-	r     io.Reader
-}
-
-func (p *patient) Read(b []byte) (int, error) {
-	if err := p.ended(); err != nil {
-		return 0, err
-	}
-	return p.r.Read(b)
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/grep/selection"
 )
 
@@ -32,28 +33,19 @@ func newFilter(in Input) (filter, error) {
 			}
 			return f, fault.Invalidf("invalid_input", "%q is not a known file type.%s Or use glob, such as *.%[1]s.", in.Type, hint).At("/type")
 		}
-		rules := walk.ParseRules([]byte(strings.Join(globs, "\n")))
+		rules, _ := walk.GlobRules(globs)
 		f.byType = &rules
 	}
-	var lines []string
-	for _, glob := range splitGlobs(in.Glob) {
+	globs := splitGlobs(in.Glob)
+	for _, glob := range globs {
 		if problem := checkGlob(glob); problem != "" {
 			return f, fault.Invalidf("bad_pattern", "The glob %q is invalid: %s", glob, problem).At("/glob")
 		}
-		all, ok := walk.Braces(glob)
-		if !ok {
-			return f, fault.Invalidf("bad_pattern", "The braces of the glob %q stand for more than %d globs. Use fewer.", glob, walk.MaxBraces).At("/glob")
-		}
 		f.mustMatch = f.mustMatch || glob[0] != '!'
-		for _, line := range all {
-			if strings.HasPrefix(line, "#") {
-				line = `\` + line
-			}
-			lines = append(lines, line)
-		}
 	}
-	f.globs = walk.ParseRules([]byte(strings.Join(lines, "\n")))
-	return f, nil
+	var err error
+	f.globs, err = walk.GlobRules(globs)
+	return f, workspace.Blame(err, "/glob")
 }
 
 // at fits the filter to the searched directory; named and working are absolute.

@@ -114,9 +114,9 @@ func validate(in *Input, rg ripgrep) error {
 func (in Input) query() *query {
 	around := cmp.Or(in.Around, in.Context)
 	q := &query{
-		mode: cmp.Or(in.OutputMode, modeFiles), only: in.Only, multiline: in.Multiline,
-		before: value(cmp.Or(in.Before, around)), after: value(cmp.Or(in.After, around)),
+		mode: cmp.Or(in.OutputMode, modeFiles), multiline: in.Multiline, before: value(cmp.Or(in.Before, around), 0), after: value(cmp.Or(in.After, around), 0),
 	}
+	q.only = in.Only && q.mode == modeContent
 	if q.mode != modeContent || q.only {
 		q.before, q.after = 0, 0
 	}
@@ -126,20 +126,15 @@ func (in Input) query() *query {
 	return q
 }
 
-func value(n *int64) int64 {
+func value(n *int64, otherwise int64) int64 {
 	if n == nil {
-		return 0
+		return otherwise
 	}
 	return *n
 }
 
 // limit returns how many entries a page has; 0: all.
-func (in Input) limit() int64 {
-	if in.HeadLimit == nil {
-		return defaultLimit
-	}
-	return *in.HeadLimit
-}
+func (in Input) limit() int64 { return value(in.HeadLimit, defaultLimit) }
 
 // run opens the path, chooses an engine, walks and searches, and formats the result.
 func run(ctx context.Context, env *tools.Env, in Input, engines engines) (tools.Result, error) {
@@ -199,7 +194,9 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 	expr, err := compile(in)
 	s.expr = expr
 	if s.tree.Guarded() && err != nil && from.rg != "" {
-		err = withoutRipgrep(err)
+		f := *fault.From(err)
+		f.Message += "\nripgrep, which supports more patterns, is not used because there are rules that deny reading files."
+		err = &f
 	}
 	if from.rg == "" || s.tree.Guarded() || err == nil && from.own(expr) {
 		return &ownEngine{search: s}, err
@@ -209,14 +206,6 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 		return &ownEngine{search: s}, err
 	}
 	return &rgEngine{search: s, own: &ownEngine{search: s}, rg: from.rg, flags: flags(in, s.query), pattern: in.Pattern}, refused
-}
-
-// withoutRipgrep adds to a fault of our own parser that rg, which accepts more patterns, was not
-// used.
-func withoutRipgrep(err error) error {
-	f := *fault.From(err)
-	f.Message += "\nripgrep, which supports more patterns, is not used because there are rules that deny reading files."
-	return &f
 }
 
 // walk passes the named file, or the tree, to the engine.

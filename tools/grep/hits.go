@@ -100,9 +100,7 @@ func (g *gathering) add(h *hits) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.files = append(g.files, h)
-	for _, l := range h.lines {
-		g.held += len(l.text)
-	}
+	g.held += h.held()
 	if g.held <= g.prune || g.overflow {
 		return
 	}
@@ -126,10 +124,16 @@ func (g *gathering) drop() {
 			h.lines = nil
 		}
 		entries += h.entries
-		for _, l := range h.lines {
-			g.held += len(l.text)
-		}
+		g.held += h.held()
 	}
+}
+
+// held returns how many bytes of text h holds.
+func (h *hits) held() (bytes int) {
+	for _, l := range h.lines {
+		bytes += len(l.text)
+	}
+	return bytes
 }
 
 func byPath(a, b *hits) int { return cmp.Compare(a.path, b.path) }

@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/grep/selection"
 	"github.com/toold/toold/tools/tooltest"
 )
@@ -258,7 +259,7 @@ func TestEndWhileReading(t *testing.T) {
 		cancel()
 		return copy(b, "needle\n"), nil
 	})
-	found, err := newScanner(&query{expr: e, mode: modeCount}).scan(&patient{ctx.Err, endless})
+	found, err := newScanner(&query{expr: e, mode: modeCount}).scan(workspace.Patient(ctx, endless))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, %d matches; want the end of the context", err, found.matches)
 	}

@@ -16,7 +16,7 @@ import (
 type query struct {
 	expr          *expression
 	mode          string
-	only          bool // matching parts of lines, not whole lines
+	only          bool // in mode content: matching parts of lines, not whole lines
 	multiline     bool
 	before, after int64 // lines of context
 	keep          int64 // lines of one file that a page could need; 0: all
@@ -203,7 +203,13 @@ func (s *scanner) lines(end int) {
 			break
 		}
 		s.from = min(end, stop+1)
-		s.take(start, stop, match)
+		if !s.only {
+			s.take(start+match, stop)
+		} else {
+			for _, loc := range s.expr.re.FindAllIndex(text[start:stop], -1) {
+				s.take(start+loc[0], start+loc[1])
+			}
+		}
 		if s.satisfied() {
 			return
 		}
@@ -272,33 +278,33 @@ func (s *scanner) needle(text []byte, at int) int {
 	return first
 }
 
-// take records a matching line with its context.
-func (s *scanner) take(start, stop, match int) {
+// take records a match, which may cross lines, with its context. A match at the very end, after the
+// last line, does not count, and neither does an empty part of a line.
+func (s *scanner) take(start, stop int) {
 	switch {
+	case start == len(s.buf) && (start == 0 || s.buf[start-1] == '\n'):
 	case s.mode != modeContent:
 		s.found.entries = 1
 		s.found.matches++
 	case s.only:
-		number := s.lineAt(start)
-		for _, loc := range s.expr.re.FindAllIndex(s.buf[start:stop], -1) {
-			s.part(number, s.buf[start+loc[0]:start+loc[1]])
+		for part := range bytes.Lines(s.buf[start:stop]) {
+			if text := bytes.TrimSuffix(part, []byte{'\n'}); len(text) > 0 {
+				s.found.matches++
+				s.keepLine(s.lineAt(start), text, 0, false)
+			}
+			start += len(part)
 		}
 	default:
-		s.owed(start)
-		for at := s.lineBefore(start, s.before); at < start; {
-			at = s.show(at, 0, true)
+		at := max(s.shown, bytes.LastIndexByte(s.buf[:start], '\n')+1)
+		s.owed(at)
+		for before := s.lineBefore(at, s.before); before < at; {
+			before = s.show(before, 0, true)
 		}
-		s.shown = s.show(start, int64(match), false)
-		s.pending = s.after
-		s.found.matches++
-	}
-}
-
-// part records the match in one line, without the rest of it. An empty match does not count.
-func (s *scanner) part(number int64, text []byte) {
-	if len(text) > 0 {
-		s.found.matches++
-		s.keepLine(number, text, 0, false)
+		for at < max(stop, start+1) && at < len(s.buf) {
+			at = s.show(at, int64(max(0, start-at)), false)
+			s.shown, s.pending = at, s.after
+			s.found.matches++
+		}
 	}
 }
 
@@ -352,40 +358,11 @@ func (s *scanner) across() error {
 	}
 	spans := s.expr.re.FindAllIndex(text, most)
 	for _, span := range spans {
-		s.takeSpan(span[0]+s.from, span[1]+s.from)
+		s.take(span[0]+s.from, span[1]+s.from)
 	}
 	s.owed(len(s.buf))
 	if len(spans) == mostSpans {
 		return errManySpans
 	}
 	return nil
-}
-
-// takeSpan records a match that may cross lines. A match at the very end, after the last line, does
-// not count.
-func (s *scanner) takeSpan(start, stop int) {
-	if start == len(s.buf) && (start == 0 || s.buf[start-1] == '\n') {
-		return
-	}
-	switch {
-	case s.mode != modeContent:
-		s.found.entries = 1
-		s.found.matches++
-	case s.only:
-		for part := range bytes.Lines(s.buf[start:stop]) {
-			s.part(s.lineAt(start), bytes.TrimSuffix(part, []byte{'\n'}))
-			start += len(part)
-		}
-	default:
-		at := max(s.shown, bytes.LastIndexByte(s.buf[:start], '\n')+1)
-		s.owed(at)
-		for before := s.lineBefore(at, s.before); before < at; {
-			before = s.show(before, 0, true)
-		}
-		for at < max(stop, start+1) && at < len(s.buf) {
-			at = s.show(at, int64(max(0, start-at)), false)
-			s.shown, s.pending = at, s.after
-			s.found.matches++
-		}
-	}
 }

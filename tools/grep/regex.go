@@ -92,7 +92,7 @@ func (t *translator) translate() error {
 	t.dotAll = t.multiline
 	for t.at < len(t.in) {
 		var err error
-		switch c := t.in[t.at]; c {
+		switch t.in[t.at] {
 		case '\\':
 			err = t.escape()
 		case '[':
@@ -102,21 +102,25 @@ func (t *translator) translate() error {
 		case '(':
 			t.group()
 		case '.':
-			t.at++
 			if t.dotAll {
-				t.out.WriteByte('.')
+				t.write(".", 1)
 			} else {
-				t.out.WriteString(`[^\n` + noText + `]`)
+				t.write(`[^\n`+noText+`]`, 1)
 			}
 		default:
-			t.at++
-			t.out.WriteByte(c)
+			t.write(t.in[t.at:t.at+1], 1)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// write writes the translation of the next bytes of in.
+func (t *translator) write(translation string, bytes int) {
+	t.out.WriteString(translation)
+	t.at += bytes
 }
 
 // escape translates a backslash and what it escapes, outside a class.
@@ -127,8 +131,7 @@ func (t *translator) escape() error {
 	c := t.in[t.at+1]
 	switch {
 	case classes[c] != "":
-		t.out.WriteString(classes[c])
-		t.at += 2
+		t.write(classes[c], 2)
 		return nil
 	case c == 'b' || c == 'B':
 		t.exact = false // Go's word boundaries are ASCII
@@ -153,29 +156,23 @@ func (t *translator) copyEscape() {
 			end += n + 1
 		}
 	}
-	t.out.WriteString(t.in[t.at:end])
-	t.at = end
+	t.write(t.in[t.at:end], end-t.at)
 }
 
 // class translates a class in brackets.
 func (t *translator) class() error {
 	start := t.at
-	t.out.WriteByte('[')
-	t.at++
-	negated := t.at < len(t.in) && t.in[t.at] == '^'
-	if negated {
-		t.out.WriteString("^" + noText)
-		t.at++
+	t.write("[", 1)
+	if strings.HasPrefix(t.in[t.at:], "^") {
+		t.write("^"+noText, 1)
 	}
 	for first := true; t.at < len(t.in); first = false {
 		rest := t.in[t.at:]
 		switch {
 		case rest[0] == ']' && first:
-			t.out.WriteString(`\]`)
-			t.at++
+			t.write(`\]`, 1)
 		case rest[0] == ']':
-			t.out.WriteByte(']')
-			t.at++
+			t.write("]", 1)
 			return nil
 		case rest[0] == '\\':
 			if err := t.classEscape(); err != nil {
@@ -183,13 +180,11 @@ func (t *translator) class() error {
 			}
 		case strings.HasPrefix(rest, "[:") && strings.Contains(rest, ":]"):
 			n := strings.Index(rest, ":]") + 2
-			t.out.WriteString(rest[:n])
-			t.at += n
+			t.write(rest[:n], n)
 		case rest[0] == '[', strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "~~"):
 			return badPattern(fmt.Sprintf(`in the class %q, sets inside a set and && -- ~~ between sets are not supported. Write \[ for a bracket itself.`, t.in[start:]))
 		default:
-			t.out.WriteByte(rest[0])
-			t.at++
+			t.write(rest[:1], 1)
 		}
 	}
 	return badPattern(fmt.Sprintf("the class %q is never closed.", t.in[start:]))
@@ -201,16 +196,13 @@ func (t *translator) classEscape() error {
 		return badPattern("the backslash at its end escapes nothing.")
 	}
 	inside := map[byte]string{'d': digits, 's': spaces, 'w': words}
-	switch c := t.in[t.at+1]; {
-	case inside[c] != "":
-		t.out.WriteString(inside[c])
-		t.at += 2
-	default:
-		if strings.IndexByte("DSWP", c) >= 0 {
-			t.exact = false
-		}
-		t.copyEscape()
+	c := t.in[t.at+1]
+	if inside[c] != "" {
+		t.write(inside[c], 2)
+		return nil
 	}
+	t.exact = t.exact && strings.IndexByte("DSWP", c) < 0
+	t.copyEscape()
 	return nil
 }
 
@@ -226,16 +218,14 @@ func (t *translator) repetition() error {
 	if t.at == 0 {
 		return badPattern(fmt.Sprintf(`%s at the beginning repeats nothing. Write \{ for the character itself.`, count))
 	}
-	t.out.WriteString(count)
-	t.at += len(count)
+	t.write(count, len(count))
 	return nil
 }
 
 // group copies the opening of a group. Flags that change the meaning of the engine's own flags are
 // not followed.
 func (t *translator) group() {
-	t.out.WriteByte('(')
-	t.at++
+	t.write("(", 1)
 	flags, ok := strings.CutPrefix(t.in[t.at:], "?")
 	end := strings.IndexAny(flags, ":)")
 	if !ok || end < 0 || strings.HasPrefix(flags, "P") || strings.HasPrefix(flags, "<") {

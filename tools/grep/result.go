@@ -74,9 +74,7 @@ func (s *search) result(in Input, tally walk.Tally, err error) tools.Result {
 		found.NextOffset = next
 	}
 	lines := append(s.lines(in, found), s.remarks(in, found, tally)...)
-	result := tools.Text(strings.Join(lines, "\n"))
-	result.Structured = found
-	return result
+	return tools.TextWith(strings.Join(lines, "\n"), found)
 }
 
 func (s *search) fill(found *Found, h *hits) {
@@ -169,12 +167,7 @@ func (s *search) remarks(in Input, found Found, tally walk.Tally) []string {
 	if s.mode == modeCount && found.Total.Files > 0 {
 		remarks = append(remarks, fmt.Sprintf("Together %d in %s.", found.Total.Matches, text.Count(found.Total.Files, "file")))
 	}
-	if found.Incomplete {
-		remarks = append(remarks, "Incomplete: "+strings.Join(found.Reasons, "; ")+".")
-	}
-	if phrases := s.leftOut(tally); len(phrases) > 0 {
-		remarks = append(remarks, "Left out: "+strings.Join(phrases, ", ")+".")
-	}
+	remarks = append(remarks, walk.Remarks(found.Reasons, s.leftOut(tally))...)
 	if len(remarks) > 0 && found.Shown > 0 {
 		remarks = append([]string{""}, remarks...)
 	}

@@ -54,7 +54,11 @@ func flags(in Input, q *query) []string {
 	case modeFiles:
 		list = append(list, "--files-with-matches")
 	case modeCount:
-		list = append(list, countFlag(in))
+		count := "--count"
+		if in.Multiline { // otherwise the pattern would decide what rg counts
+			count = "--count-matches"
+		}
+		list = append(list, count)
 	default:
 		list = append(list, "--line-number", "--no-context-separator",
 			"--before-context="+strconv.FormatInt(q.before, 10), "--after-context="+strconv.FormatInt(q.after, 10))
@@ -69,15 +73,6 @@ func flags(in Input, q *query) []string {
 		list = append(list, "--multiline", "--multiline-dotall")
 	}
 	return list
-}
-
-// countFlag makes rg count matches if they may cross lines; otherwise the pattern would decide what
-// it counts.
-func countFlag(in Input) string {
-	if in.Multiline {
-		return "--count-matches"
-	}
-	return "--count"
 }
 
 // check reports whether rg accepts the pattern. The error is a fault "bad_pattern" or errUnusable.

@@ -6,9 +6,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -50,43 +48,25 @@ type Entry struct {
 	Target string `json:"target,omitempty"` // of a link, as stored
 }
 
-const (
-	maxEntries = 1_000
-	readAtOnce = 4_096 // directory entries; limits the memory for a huge directory
-)
+const maxEntries = 1_000
 
 // Tool returns the LS tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "LS", Description: description, ReadOnly: true, TimeLimit: time.Minute, OnInterrupt: tools.Stop}
 	return tools.New(spec, tools.Funcs[Input]{
-		Validate: func(in *Input) error { _, err := ignoreRules(in.Ignore); return err },
-		// The names in a directory change with every file that is written into it, so all of it is declared.
+		Validate: func(in *Input) error {
+			_, err := walk.GlobRules(in.Ignore) // a slash at either end of a glob has its meaning in an ignore file
+			return workspace.Blame(err, "/ignore")
+		},
+		// The names in a directory change with every file that is written into it, so all of it is
+		// declared.
 		Effects: func(in Input) tools.Effects { return tools.Effects{Reads: []tools.Path{{Name: in.Path, Tree: true}}} },
 		Run:     run,
 	})
 }
 
-// ignoreRules parses the globs. A slash at the beginning or end of a glob has the same meaning as
-// in an ignore file.
-func ignoreRules(globs []string) (walk.Rules, error) {
-	var lines []string
-	for i, glob := range globs {
-		all, ok := walk.Braces(glob)
-		if !ok {
-			return walk.Rules{}, fault.Invalidf("bad_pattern", "The braces of %q stand for more than %d globs. Use fewer.", glob, walk.MaxBraces).At(fmt.Sprintf("/ignore/%d", i))
-		}
-		for _, line := range all {
-			if strings.HasPrefix(line, "#") {
-				line = `\` + line
-			}
-			lines = append(lines, line)
-		}
-	}
-	return walk.ParseRules([]byte(strings.Join(lines, "\n"))), nil
-}
-
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
-	rules, err := ignoreRules(in.Ignore)
+	rules, err := walk.GlobRules(in.Ignore)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -103,10 +83,9 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 		l.Incomplete = true
 		l.Reasons = append(l.Reasons, err.Error())
 	}
+	l.trim()
 	l.look()
-	result := tools.Text(l.text())
-	result.Structured = l.Listing
-	return result, context.Cause(ctx)
+	return tools.TextWith(l.text(), l.Listing), context.Cause(ctx)
 }
 
 // A lister fills its Listing.
@@ -114,59 +93,50 @@ type lister struct {
 	Listing
 	rules walk.Rules
 	tree  *workspace.Tree
-	first []fs.DirEntry // at most maxEntries and one reading more
+	first []fs.DirEntry // at most twice maxEntries
 }
 
 // list reads the directory until ctx ends.
 func (l *lister) list(ctx context.Context) error {
-	dir, err := l.tree.Root.Open(".")
-	if err != nil {
-		return reason(err)
-	}
-	defer dir.Close()
-	for ctx.Err() == nil {
-		entries, err := dir.ReadDir(readAtOnce)
-		for _, e := range entries {
-			switch {
-			case l.tree.Hidden(e.Name()):
-			case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
-				l.Ignored++
-			case l.tree.ReadDenied(e.Name(), e.Type()):
-				l.Denied++
-			default:
-				l.Total++
-				l.first = append(l.first, e)
+	for e, err := range workspace.Entries(l.tree.Root.Open(".")) {
+		if ctx.Err() != nil {
+			break
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("could not be read to its end: %w", workspace.Cause(err))
+		case l.tree.Hidden(e.Name()):
+		case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
+			l.Ignored++
+		case l.tree.ReadDenied(e.Name(), e.Type()):
+			l.Denied++
+		default:
+			l.Total++
+			if l.first = append(l.first, e); len(l.first) > 2*maxEntries {
+				l.trim()
 			}
 		}
-		slices.SortFunc(l.first, directoriesFirst)
-		l.first = l.first[:min(maxEntries, len(l.first))]
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return reason(err)
-		}
 	}
-	return fmt.Errorf("stopped before the end: %w", context.Cause(ctx))
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped before the end: %w", context.Cause(ctx))
+	}
+	return nil
 }
 
-func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return fmt.Errorf("could not be read to its end: %w", at.Err)
-	}
-	return err
+// trim sorts the entries and drops what no result will show.
+func (l *lister) trim() {
+	slices.SortFunc(l.first, directoriesFirst)
+	l.first = l.first[:min(maxEntries, len(l.first))]
 }
 
 func directoriesFirst(a, b fs.DirEntry) int {
-	switch {
-	case a.IsDir() && !b.IsDir():
-		return -1
-	case b.IsDir() && !a.IsDir():
+	kind := func(e fs.DirEntry) int {
+		if e.IsDir() {
+			return 0
+		}
 		return 1
-	default:
-		return cmp.Compare(a.Name(), b.Name())
 	}
+	return cmp.Or(cmp.Compare(kind(a), kind(b)), cmp.Compare(a.Name(), b.Name()))
 }
 
 // look reads the metadata of the listed entries. An entry that has vanished meanwhile has none.
@@ -206,11 +176,12 @@ func (l *lister) text() string {
 	if l.Ignored > 0 {
 		lines = append(lines, fmt.Sprintf("(%d left out by ignore)", l.Ignored))
 	}
-	switch {
-	case l.Denied == 1:
-		lines = append(lines, "(1 left out because a rule denies reading it)")
-	case l.Denied > 1:
-		lines = append(lines, fmt.Sprintf("(%d left out because a rule denies reading them)", l.Denied))
+	if l.Denied > 0 {
+		them := "them"
+		if l.Denied == 1 {
+			them = "it"
+		}
+		lines = append(lines, fmt.Sprintf("(%d left out because a rule denies reading %s)", l.Denied, them))
 	}
 	if l.Incomplete {
 		lines = append(lines, "Incomplete: "+strings.Join(l.Reasons, "; ")+".")

@@ -3,6 +3,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,8 @@ import (
 
 // An edit is a change of a notebook that a call computes in memory.
 type edit struct {
-	book          *ipynb.Notebook // after the steps so far
+	in            input
+	book          *ipynb.Notebook // at last after the change
 	id, kind      string          // of the cell that is changed
 	before, after string          // its source
 	cleared       int             // outputs that are removed with the old source
@@ -27,8 +29,8 @@ type edit struct {
 	renamed       bool            // cells without an id have moved
 }
 
-// plan computes the change of a content for in. The error is the cause of ctx if that ends.
-func plan(ctx context.Context, env *tools.Env, c *workspace.Content, in input) (*edit, error) {
+// plan computes the change of a content for in. The error is the cause of ctx if that has ended.
+func plan(ctx context.Context, env *tools.Env, c *workspace.Content, in input) (tools.Change, error) {
 	if !c.Path.Exists {
 		return nil, env.Files.Missing(c)
 	}
@@ -39,23 +41,20 @@ func plan(ctx context.Context, env *tools.Env, c *workspace.Content, in input) (
 	if err != nil {
 		return nil, err
 	}
-	at := -1
-	if in.CellID != "" {
-		var found bool
-		if at, found = book.Index(in.CellID); !found {
-			return nil, missing(book, in.CellID)
-		}
+	at, found := book.Index(in.CellID)
+	if in.CellID != "" && !found {
+		return nil, missing(book, in.CellID)
 	}
-	p := &edit{book: book}
+	p := &edit{in: in, book: book}
 	switch in.EditMode {
 	case inserting:
-		p.insert(at+1, in)
+		p.insert(at + 1)
 	case deleting:
 		p.remove(at)
 	default:
-		return p, p.replace(ctx, at, in)
+		p.replace(at)
 	}
-	return p, nil
+	return p, context.Cause(ctx)
 }
 
 func parse(c *workspace.Content) (*ipynb.Notebook, error) {
@@ -93,94 +92,71 @@ func missing(book *ipynb.Notebook, id string) error {
 	return fault.Invalidf("cell_not_found", "No cell is called %q. %s", id, list).At("/cell_id").With(details)
 }
 
-// replace replaces the source of the cell at the index, and its type if one is requested. It checks
-// ctx between its steps, each of which parses the notebook.
-func (p *edit) replace(ctx context.Context, at int, in input) error {
+// replace replaces the source of the cell at the index, and its type if one is requested.
+func (p *edit) replace(at int) {
 	c := p.book.Cells[at]
-	p.id, p.kind, p.before = c.ID, c.Type, c.Source
-	p.after = p.endings(c.Source, in.NewSource)
-	turned := in.CellType != "" && in.CellType != c.Type
+	p.id, p.kind, p.before = c.ID, cmp.Or(p.in.CellType, c.Type), c.Source
+	p.after, p.crlf = text.LikeEndings(c.Source, p.in.NewSource)
+	turned := p.kind != c.Type
 	if p.after == c.Source && !turned {
-		return nil
+		return
 	}
 	p.what = fmt.Sprintf("the source of %s cell %s was replaced", c.Type, c.ID)
 	if turned {
-		p.kind = in.CellType
 		p.what = fmt.Sprintf("cell %s was replaced, and turned from %s into %s", c.ID, c.Type, p.kind)
 	}
 	if c.Type == code && (len(c.Outputs) > 0 || c.Count != "") {
 		p.cleared = len(c.Outputs)
 		p.what += fmt.Sprintf("; %s and the execution count were cleared", text.Count(p.cleared, "output"))
 	}
-	if _, has := ipynb.Find(c.Members, attachments); has && turned && p.kind == code {
+	if turned && p.kind == code && ipynb.Find(c.Members, attachments) >= 0 {
 		p.what += "; its attachments were removed, since code cells have none"
 	}
-	for _, step := range p.steps(at) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		p.take(step(p.book, p.book.Cells[at]))
-	}
-	return nil
+	p.take(p.rewritten(c))
 }
 
 // attachments is the member that holds the images in a text.
 const attachments = "attachments"
 
-// A step returns the bytes of the notebook after one change to the cell.
-type step func(*ipynb.Notebook, ipynb.Cell) []byte
-
-// steps returns the steps of a replacement, in order: each moves what follows it.
-func (p *edit) steps(at int) []step {
-	c := p.book.Cells[at]
-	turned := p.kind != c.Type
-	has := func(key string) bool { _, ok := ipynb.Find(c.Members, key); return ok }
-	list := []step{func(n *ipynb.Notebook, c ipynb.Cell) []byte { return setSource(n, c, p.after) }}
-	set := func(key, value string) {
-		list = append(list, func(n *ipynb.Notebook, c ipynb.Cell) []byte { return setMember(n, c, key, value) })
-	}
-	drop := func(keys ...string) {
-		for _, key := range keys {
-			list = append(list, func(n *ipynb.Notebook, c ipynb.Cell) []byte { return dropMember(n, c, key) })
+// rewritten returns the notebook with the new source of the cell, and with the members that its
+// type must have and without those that it must not.
+func (p *edit) rewritten(c ipynb.Cell) []byte {
+	l, last := layoutOf(p.book), c.Members[len(c.Members)-1]
+	s, turned := l.members(c), p.kind != c.Type
+	set := func(key, value string, added bool) {
+		if i := ipynb.Find(c.Members, key); i >= 0 {
+			s.items[i].text = slices.Concat(p.book.Raw[c.Members[i].At:c.Members[i].Value.From], []byte(value))
+		} else if added {
+			s.insert(len(s.items), l.quoted(key)+l.colon+value, l.gap(last.At))
 		}
 	}
+	form, indent := l.sourceForm(c)
+	set("source", l.source(p.after, indent, form), true)
+	var foreign []string
 	if turned {
-		set("cell_type", `"`+p.kind+`"`)
+		set("cell_type", `"`+p.kind+`"`, true)
+		foreign = []string{"outputs", "execution_count"}
 	}
-	switch {
-	case p.kind == code:
-		if turned || has("outputs") {
-			set("outputs", "[]")
-		}
-		if turned || has("execution_count") {
-			set("execution_count", "null")
-		}
-		if turned {
-			drop(attachments)
-		}
-	case turned:
-		drop("outputs", "execution_count")
+	if p.kind == code {
+		set("outputs", "[]", turned)
+		set("execution_count", "null", turned)
+		foreign = []string{attachments}
 	}
-	return list
+	for i, m := range slices.Backward(c.Members) {
+		if turned && slices.Contains(foreign, m.Key) {
+			s.drop(i)
+		}
+	}
+	return s.replacing(c.Span)
 }
 
-// take continues with the bytes of a step.
+// take continues with the bytes of the changed notebook.
 func (p *edit) take(raw []byte) {
 	book, err := ipynb.Parse(raw)
 	if err != nil {
 		panic("BUG: a notebook that was changed is none any more: " + err.Error())
 	}
 	p.book = book
-}
-
-// endings converts the line endings of a new source to those of the old one, if that has only CRLF
-// and the new one has none.
-func (p *edit) endings(old, next string) string {
-	if text.Endings(old) == text.CRLF && strings.Contains(next, "\n") && !strings.Contains(next, "\r\n") {
-		p.crlf = true
-		return strings.ReplaceAll(next, "\n", "\r\n")
-	}
-	return next
 }
 
 func (p *edit) remove(at int) {
@@ -195,19 +171,20 @@ func (p *edit) remove(at int) {
 }
 
 // insert adds a cell that then has the index at.
-func (p *edit) insert(at int, in input) {
-	p.kind, p.after = in.CellType, in.NewSource
+func (p *edit) insert(at int) {
+	p.kind, p.after = p.in.CellType, p.in.NewSource
 	p.renamed = nameless(p.book.Cells[at:])
 	id := ""
 	if p.book.Minor >= 5 { // nbformat 4.5 requires ids, and earlier ones forbid them
-		id = newID(p.book, in.NewSource)
+		id = newID(p.book, p.after)
 	}
 	p.take(addCell(p.book, at, p.kind, id, p.after))
 	p.id = p.book.Cells[at].ID
-	p.what = fmt.Sprintf("%s cell %s was inserted at the start", p.kind, p.id)
-	if in.CellID != "" {
-		p.what = fmt.Sprintf("%s cell %s was inserted behind %s", p.kind, p.id, in.CellID)
+	place := "at the start"
+	if p.in.CellID != "" {
+		place = "behind " + p.in.CellID
 	}
+	p.what = fmt.Sprintf("%s cell %s was inserted %s", p.kind, p.id, place)
 }
 
 // newID returns an unused id in Jupyter's own form. It depends only on the notebook, so that the

@@ -128,81 +128,106 @@ func (l layout) source(s, indent string, f form) string {
 	return l.bracketed(list, items, indent, f)
 }
 
-// splice returns the notebook's bytes with those of a span replaced.
-func splice(n *ipynb.Notebook, s ipynb.Span, by string) []byte {
-	return slices.Concat(n.Raw[:s.From], []byte(by), n.Raw[s.To:])
+// A sequence is the members of an object, or the elements of a list, that is being changed.
+type sequence struct {
+	raw   []byte // the notebook
+	items []item
+	end   []byte // what follows the last item
 }
 
-// sourceForm returns how the source of a cell is written.
-func sourceForm(n *ipynb.Notebook, c ipynb.Cell) form {
-	m, found := ipynb.Find(c.Members, "source")
-	if !found {
-		return lined
+// An item is one of them, with what stands between it and the one before.
+type item struct{ before, text []byte }
+
+// sequence returns the object or list at whole, which has count parts.
+func (l layout) sequence(whole ipynb.Span, count int, part func(i int) ipynb.Span) sequence {
+	s := sequence{raw: l.book.Raw}
+	from := whole.From
+	for i := range count {
+		at := part(i)
+		s.items = append(s.items, item{s.raw[from:at.From], s.raw[at.From:at.To]})
+		from = at.To
 	}
-	value := n.Raw[m.Value.From:m.Value.To]
+	s.end = s.raw[from:whole.To]
+	return s
+}
+
+// members returns the members of a cell.
+func (l layout) members(c ipynb.Cell) sequence {
+	return l.sequence(c.Span, len(c.Members), func(i int) ipynb.Span {
+		return ipynb.Span{From: c.Members[i].At, To: c.Members[i].Value.To}
+	})
+}
+
+// cells returns the list of cells.
+func (l layout) cells() sequence {
+	return l.sequence(l.book.List, len(l.book.Cells), func(i int) ipynb.Span { return l.book.Cells[i].Span })
+}
+
+// drop removes an item, which must not be the only one.
+func (s *sequence) drop(i int) {
+	if i+1 < len(s.items) {
+		s.items[i+1].before = s.items[i].before
+	}
+	s.items = slices.Delete(s.items, i, i+1)
+}
+
+// insert adds an item to others, from which gap separates it.
+func (s *sequence) insert(i int, text, gap string) {
+	added := item{[]byte(gap), []byte(text)}
+	if i == 0 {
+		added.before, s.items[0].before = s.items[0].before, added.before
+	}
+	s.items = slices.Insert(s.items, i, added)
+}
+
+// replacing returns the notebook's bytes with the sequence in place of those at whole.
+func (s *sequence) replacing(whole ipynb.Span) []byte {
+	out := slices.Clip(s.raw[:whole.From])
+	for _, i := range s.items {
+		out = append(append(out, i.before...), i.text...)
+	}
+	return append(append(out, s.end...), s.raw[whole.To:]...)
+}
+
+// sourceForm returns how the source of a cell is written, and the indentation of its member.
+func (l layout) sourceForm(c ipynb.Cell) (form, string) {
+	i := ipynb.Find(c.Members, "source")
+	indent, own := l.indent(c.Members[max(i, 0)].At)
+	if i < 0 {
+		return lined, indent
+	}
+	value := l.book.Raw[c.Members[i].Value.From:c.Members[i].Value.To]
 	if value[0] == '"' {
-		return whole
+		return whole, indent
 	}
-	inside := bytes.TrimLeft(value[1:], " \t\r")
-	if _, own := layoutOf(n).indent(m.At); inside[0] == '\n' || inside[0] == ']' && own {
-		return lined
+	if inside := bytes.TrimLeft(value[1:], " \t\r"); inside[0] == '\n' || inside[0] == ']' && own {
+		return lined, indent
 	}
-	return flat
-}
-
-func setSource(n *ipynb.Notebook, c ipynb.Cell, source string) []byte {
-	l := layoutOf(n)
-	indent := ""
-	if m, found := ipynb.Find(c.Members, "source"); found {
-		indent, _ = l.indent(m.At)
-	} else if len(c.Members) > 0 {
-		indent, _ = l.indent(c.Members[0].At)
-	}
-	return setMember(n, c, "source", l.source(source, indent, sourceForm(n, c)))
-}
-
-// setMember sets a member of the cell, or adds it after the others.
-func setMember(n *ipynb.Notebook, c ipynb.Cell, key, value string) []byte {
-	if m, found := ipynb.Find(c.Members, key); found {
-		return splice(n, m.Value, value)
-	}
-	l := layoutOf(n)
-	last := c.Members[len(c.Members)-1] // cell_type, at least
-	return splice(n, ipynb.Span{From: last.Value.To, To: last.Value.To}, l.gap(last.At)+l.quoted(key)+l.colon+value)
-}
-
-// dropMember removes a member of the cell, if it exists. It must not be the only one.
-func dropMember(n *ipynb.Notebook, c ipynb.Cell, key string) []byte {
-	i := slices.IndexFunc(c.Members, func(m ipynb.Member) bool { return m.Key == key })
-	switch {
-	case i < 0:
-		return n.Raw
-	case i+1 < len(c.Members):
-		return splice(n, ipynb.Span{From: c.Members[i].At, To: c.Members[i+1].At}, "")
-	}
-	return splice(n, ipynb.Span{From: c.Members[i-1].Value.To, To: c.Members[i].Value.To}, "")
+	return flat, indent
 }
 
 func dropCell(n *ipynb.Notebook, at int) []byte {
-	switch {
-	case len(n.Cells) == 1:
-		return splice(n, n.List, "[]")
-	case at+1 < len(n.Cells):
-		return splice(n, ipynb.Span{From: n.Cells[at].Span.From, To: n.Cells[at+1].Span.From}, "")
+	s := layoutOf(n).cells()
+	if len(s.items) == 1 {
+		s.items, s.end = nil, []byte("[]")
+	} else {
+		s.drop(at)
 	}
-	return splice(n, ipynb.Span{From: n.Cells[at-1].Span.To, To: n.Cells[at].Span.To}, "")
+	return s.replacing(n.List)
 }
 
 // addCell adds a new cell at the index at, in the style of the one beside it.
 func addCell(n *ipynb.Notebook, at int, kind, id, source string) []byte {
 	l := layoutOf(n)
+	s := l.cells()
 	if len(n.Cells) == 0 {
-		indent, _ := l.indent(n.Top[slices.IndexFunc(n.Top, func(m ipynb.Member) bool { return m.Key == "cells" })].At)
+		indent, _ := l.indent(n.Top[ipynb.Find(n.Top, "cells")].At)
 		cell := l.cell(kind, id, source, indent+l.unit, lined)
-		return splice(n, n.List, l.bracketed(list, []string{cell}, indent, lined))
+		s.end = []byte(l.bracketed(list, []string{cell}, indent, lined))
+		return s.replacing(n.List)
 	}
 	beside := n.Cells[max(at-1, 0)]
-	f := sourceForm(n, beside)
+	f, _ := l.sourceForm(beside)
 	if len(beside.Source) == 0 && f != whole {
 		f = lined
 	}
@@ -210,11 +235,8 @@ func addCell(n *ipynb.Notebook, at int, kind, id, source string) []byte {
 	if _, lines := l.indent(beside.Members[0].At); !lines {
 		l.end = ""
 	}
-	cell, gap := l.cell(kind, id, source, indent, f), l.gap(beside.Span.From)
-	if at == 0 {
-		return splice(n, ipynb.Span{From: beside.Span.From, To: beside.Span.From}, cell+gap)
-	}
-	return splice(n, ipynb.Span{From: beside.Span.To, To: beside.Span.To}, gap+cell)
+	s.insert(at, l.cell(kind, id, source, indent, f), l.gap(beside.Span.From))
+	return s.replacing(n.List)
 }
 
 // gap returns the space between the element at at and its neighbour.

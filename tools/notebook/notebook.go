@@ -4,11 +4,9 @@
 package notebook
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
@@ -51,18 +49,8 @@ type Structured struct {
 
 // Tool returns the NotebookEdit tool.
 func Tool() tools.Tool {
-	spec := tools.Spec{Name: "NotebookEdit", Description: description, Destructive: true, TimeLimit: 60 * time.Second}
-	return tools.New(spec, tools.Funcs[input]{
-		Validate: validate,
-		Effects:  effects,
-		Check: func(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
-			preview, err := check(ctx, env, in)
-			return preview, workspace.Blame(err, "/notebook_path")
-		},
-		Run: func(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
-			result, err := run(ctx, env, in)
-			return result, workspace.Blame(err, "/notebook_path")
-		},
+	return tools.NewChange("NotebookEdit", description, tools.Changing[input]{
+		Validate: validate, Field: "/notebook_path", Path: func(in input) string { return in.NotebookPath }, Plan: plan,
 	})
 }
 
@@ -89,53 +77,20 @@ func validate(in *input) error {
 	return fault.Invalidf("invalid_input", "cell_type is %q; it is code or markdown.", in.CellType).At("/cell_type")
 }
 
-func effects(in input) tools.Effects {
-	p := []tools.Path{{Name: in.NotebookPath}}
-	return tools.Effects{Reads: p, Writes: p}
-}
+// Update returns the new content.
+func (p *edit) Update() workspace.Update { return workspace.Update{Data: p.book.Raw} }
 
-// check computes the change without writing it.
-func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
-	if err := env.Files.Absolute(in.NotebookPath); err != nil {
-		return tools.Preview{}, err
-	}
-	c, err := env.Files.Look(in.NotebookPath)
-	if err != nil {
-		return tools.Preview{}, err
-	}
-	p, err := plan(ctx, env, c, in)
-	if err != nil {
-		return tools.Preview{}, err
-	}
-	return tools.Preview{Diff: p.diff(c.Path.Shown()), Ask: c.OtherNames()}, nil
-}
-
-func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
-	if err := env.Files.Absolute(in.NotebookPath); err != nil {
-		return tools.Result{}, err
-	}
-	var p *edit
-	written, err := env.Files.Change(ctx, in.NotebookPath, func(c *workspace.Content) (workspace.Update, error) {
-		var err error
-		if p, err = plan(ctx, env, c, in); err != nil {
-			return workspace.Update{}, err
-		}
-		return workspace.Update{Data: p.book.Raw}, nil
+// Result returns the result of the call.
+func (p *edit) Result(w workspace.Written) tools.Result {
+	return tools.TextWith(p.report(w), Structured{
+		NotebookPath: w.Path.Name(), EditMode: p.in.EditMode, CellID: p.id, CellType: p.kind, Cells: len(p.book.Cells),
+		Cleared: p.cleared, Unchanged: w.Same, Diff: p.Diff(w.Path.Shown()),
 	})
-	if err != nil {
-		return tools.Result{}, err
-	}
-	result := tools.Text(p.report(in, written))
-	result.Structured = Structured{
-		NotebookPath: written.Path.Name(), EditMode: in.EditMode, CellID: p.id, CellType: p.kind, Cells: len(p.book.Cells),
-		Cleared: p.cleared, Unchanged: written.Same, Diff: p.diff(written.Path.Shown()),
-	}
-	return result, nil
 }
 
-// diff returns the text for the user: the change of the cell, and its source. The file's own lines
+// Diff returns the text for the user: the change of the cell, and its source. The file's own lines
 // would show outputs that are cleared, and images as pages of base64.
-func (p *edit) diff(path string) string {
+func (p *edit) Diff(path string) string {
 	if p.what == "" {
 		return ""
 	}
@@ -143,27 +98,20 @@ func (p *edit) diff(path string) string {
 }
 
 // report returns the text for the model.
-func (p *edit) report(in input, w workspace.Written) string {
+func (p *edit) report(w workspace.Written) string {
 	var b strings.Builder
 	if w.Same {
 		return fmt.Sprintf("Cell %s of %s already holds exactly this; nothing was written.", p.id, w.Path.Shown())
 	}
 	fmt.Fprintf(&b, "Updated %s: %s. The notebook has %s now.\n", w.Path.Shown(), p.what, text.Count(len(p.book.Cells), "cell"))
-	for _, note := range []string{w.OtherNames, w.InEditor} {
-		if note != "" {
-			fmt.Fprintf(&b, "Note: %s\n", note)
-		}
-	}
+	b.WriteString(w.Notes())
 	if p.crlf {
 		b.WriteString("Note: the lines of the cell's source end in CRLF; the new ones do too.\n")
 	}
-	if in.EditMode == deleting && p.renamed {
-		b.WriteString("Note: cells without their own id are named by their index; those after the deleted one have new names.\n")
+	if p.renamed {
+		b.WriteString("Note: cells without their own id are named by their index; those after the changed place have new names.\n")
 	}
-	if in.EditMode == inserting && p.renamed {
-		b.WriteString("Note: cells without their own id are named by their index; those after the new one have new names.\n")
-	}
-	if in.EditMode != deleting {
+	if p.in.EditMode != deleting {
 		b.WriteString(text.Snippet(p.after, []text.Span{{First: 1, Last: strings.Count(p.after, "\n") + 1}}))
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
 	"github.com/toold/toold/tools/media/pdf"
 )
@@ -92,11 +93,9 @@ func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.
 		}
 		out.add(run, pages)
 	}
-	s.rememberWhole(env, out.given == r.count && !out.cut)
+	s.remember(env, workspace.State{Whole: out.given == r.count && !out.cut})
 	d.Pages, d.NextPages, d.Textless = listing(out.shown), listing(out.left), listing(out.blank)
-	result := tools.Text(out.text(in))
-	result.Structured = d
-	return result, nil
+	return tools.TextWith(out.text(in), d), nil
 }
 
 // leaves are the pages of a result that is being built.

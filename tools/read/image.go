@@ -10,6 +10,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/media/image"
 )
 
@@ -49,20 +50,23 @@ func (s *source) checkImage() error {
 
 // unshowable returns the fault for an image that cannot be shown.
 func (s *source) unshowable(err error) error {
-	name, details := s.file.Path.Shown(), Binary{MediaType: s.media, Size: s.file.Info.Size()}
-	if large, ok := errors.AsType[*image.LargeError](err); ok {
-		return fault.Invalidf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, large).At("/file_path").With(details)
+	f := fault.Invalidf("file_too_large", "%s (%s) cannot be shown: %v.", s.file.Path.Shown(), s.media, err).
+		At("/file_path").With(Binary{MediaType: s.media, Size: s.file.Info.Size()})
+	advice := " Scale it down with a program through Bash, if there is one, and read the result."
+	_, large := errors.AsType[*image.LargeError](err)
+	_, damaged := errors.AsType[*image.DamagedError](err)
+	switch {
+	case damaged:
+		f.Code, advice = "damaged_file", " Get an undamaged copy."
+	case errors.Is(err, image.ErrUnknownForm):
+		f.Code, advice = "unsupported_media", " Convert it with a program through Bash, if there is one, and read the result."
+	case errors.Is(err, image.ErrSlow):
+		f.Kind = fault.Failed
+	case !large:
+		return err
 	}
-	if damaged, ok := errors.AsType[*image.DamagedError](err); ok {
-		return fault.Invalidf("damaged_file", "%s begins like %s, but cannot be shown: %v. Get an undamaged copy.", name, s.media, damaged).At("/file_path").With(details)
-	}
-	if errors.Is(err, image.ErrSlow) {
-		return fault.Failedf("file_too_large", "%s cannot be shown: %v. Scale it down with a program through Bash, if there is one, and read the result.", name, err).At("/file_path").With(details)
-	}
-	if errors.Is(err, image.ErrUnknownForm) {
-		return fault.Invalidf("unsupported_media", "%s (%s) cannot be shown: %v. Convert it with a program through Bash, if there is one, and read the result.", name, s.media, err).At("/file_path").With(details)
-	}
-	return err
+	f.Message += advice
+	return f
 }
 
 // image returns the image as a block, after a sentence if it is not shown unchanged.
@@ -75,7 +79,7 @@ func (s *source) image(ctx context.Context, env *tools.Env) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, s.unshowable(err)
 	}
-	s.rememberWhole(env, true)
+	s.remember(env, workspace.State{Whole: true})
 	var result tools.Result
 	if said := remarks(p); said != "" {
 		result = tools.Text("(" + said + ")")
@@ -96,11 +100,12 @@ func remarks(p image.Picture) string {
 	if p.Changed {
 		said = append(said, fmt.Sprintf("The image has %d x %d pixels and %d bytes; it is shown with %d x %d pixels, as %s.", p.Original.Width, p.Original.Height, p.Original.Bytes, p.Width, p.Height, p.MediaType))
 	}
-	switch {
-	case p.Frames > 1 && p.Changed:
-		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which the first is shown.", p.Frames))
-	case p.Frames > 1:
-		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which only the first was read.", p.Frames))
+	if p.Frames > 1 {
+		read := "only the first was read"
+		if p.Changed {
+			read = "the first is shown"
+		}
+		said = append(said, fmt.Sprintf("It is an animation of %d frames, of which %s.", p.Frames, read))
 	}
 	return strings.Join(said, " ")
 }

@@ -17,8 +17,8 @@ func language(path string) string {
 	return languages[filepath.Ext(base)]
 }
 
-// languages by whole file name or by extension, both in lower case. The identifiers are those of the Language Server
-// Protocol where it has one.
+// languages by whole file name or by extension, both in lower case. The identifiers are those of
+// the Language Server Protocol where it has one.
 var languages = map[string]string{
 	"dockerfile": "dockerfile", "makefile": "makefile", "gnumakefile": "makefile", "go.mod": "go.mod", "go.sum": "go.sum",
 	"cmakelists.txt": "cmake", ".bashrc": "shellscript", ".profile": "shellscript", ".gitignore": "ignore",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
@@ -17,10 +18,12 @@ func (s *source) lines(ctx context.Context, env *tools.Env, in input) (tools.Res
 	if err := s.read(ctx, &p); err != nil {
 		return tools.Result{}, err
 	}
-	s.remember(env, &p)
-	result := tools.Text(p.text(in))
-	result.Structured = s.structured(&p)
-	return result, nil
+	seen := workspace.State{Lines: p.line, Whole: p.given == p.line}
+	if p.given > 0 {
+		seen.Seen = []workspace.Range{{First: p.first, Last: p.last()}}
+	}
+	s.remember(env, seen)
+	return tools.TextWith(p.text(in), s.structured(&p)), nil
 }
 
 func (s *source) structured(p *page) Structured {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
 	"github.com/toold/toold/tools/media/image"
 	"github.com/toold/toold/tools/media/ipynb"
@@ -80,9 +81,10 @@ func (s *source) notebook(ctx context.Context, env *tools.Env, in input) (tools.
 	if until < len(n.Cells) && first < len(n.Cells) {
 		out.NextOffset = until + 1
 	}
-	s.rememberWhole(env, len(facts) == len(n.Cells) && !g.cut)
+	s.remember(env, workspace.State{Whole: len(facts) == len(n.Cells) && !g.cut})
 	g.text.WriteString(out.closing(in, first, until))
-	return tools.Result{Content: g.content(), Structured: out}, nil
+	g.flush()
+	return tools.Result{Content: g.blocks, Structured: out}, nil
 }
 
 // closing returns the text after the cells.
@@ -109,12 +111,6 @@ type gallery struct {
 	blocks []tools.Block
 }
 
-// content ends the result.
-func (g *gallery) content() []tools.Block {
-	g.flush()
-	return g.blocks
-}
-
 // flush makes a block of the text so far.
 func (g *gallery) flush() {
 	if t := strings.TrimSuffix(g.text.String(), "\n"); t != "" {
@@ -137,7 +133,7 @@ func (g *gallery) add(ctx context.Context, n *ipynb.Notebook, at int) bool {
 	outputs, images, bytes := g.outputs(c, at)
 	size := utf8.RuneCountInString(head+source) + 100
 	for _, o := range outputs {
-		size += utf8.RuneCountInString(o.text)
+		size += utf8.RuneCountInString(o.Text)
 	}
 	if g.given > 0 && (size > g.room || bytes > g.bytes || g.images+images > maxImages) || ctx.Err() != nil {
 		return false
@@ -148,22 +144,17 @@ func (g *gallery) add(ctx context.Context, n *ipynb.Notebook, at int) bool {
 	return true
 }
 
-// A piece is the shown part of an output.
-type piece struct {
-	text string
-	from ipynb.Output
-}
-
 // outputs returns the shown part of a cell's outputs, how many images are in it, and an upper limit
 // of their bytes.
-func (g *gallery) outputs(c ipynb.Cell, at int) (list []piece, images, bytes int) {
+func (g *gallery) outputs(c ipynb.Cell, at int) (list []ipynb.Output, images, bytes int) {
 	budget, left := maxOutput, 0
 	for i, o := range c.Outputs {
 		if len(list) == maxOutputs || budget <= 0 && o.Image == "" {
 			left++
 			continue
 		}
-		list = append(list, piece{g.output(o, i, at, &budget), o})
+		o.Text = g.output(o, i, at, &budget)
+		list = append(list, o)
 		if o.Image != "" {
 			images++
 			bytes += min(base64.StdEncoding.DecodedLen(len(o.Image)), image.MaxBytes)
@@ -171,22 +162,22 @@ func (g *gallery) outputs(c ipynb.Cell, at int) (list []piece, images, bytes int
 	}
 	if left > 0 {
 		g.cut = true
-		list = append(list, piece{text: fmt.Sprintf("[%s of this cell left out; jq '.cells[%d].outputs' through Bash prints them]", text.Count(left, "more output"), at)})
+		list = append(list, ipynb.Output{Text: fmt.Sprintf("[%s of this cell left out; jq '.cells[%d].outputs' through Bash prints them]", text.Count(left, "more output"), at)})
 	}
 	return list, images, bytes
 }
 
 // write adds a cell to the result; only the first one may exceed the room.
-func (g *gallery) write(ctx context.Context, head, source string, c ipynb.Cell, outputs []piece, images int) {
+func (g *gallery) write(ctx context.Context, head, source string, c ipynb.Cell, outputs []ipynb.Output, images int) {
 	g.text.WriteString(head + ended(g.fit(source)) + "</cell>\n")
 	if len(outputs) == 0 {
 		return
 	}
 	fmt.Fprintf(&g.text, "<outputs of=%q>\n", c.ID)
 	for _, o := range outputs {
-		g.text.WriteString(ended(o.text))
-		if o.from.Image != "" {
-			g.image(ctx, o.from, images)
+		g.text.WriteString(ended(o.Text))
+		if o.Image != "" {
+			g.image(ctx, o, images)
 			images--
 		}
 	}

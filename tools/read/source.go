@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// toTheEnd is the largest file, in bytes, that is read to its end for its hash and its number of lines.
+	// toTheEnd is the largest file, in bytes, that is read to its end for its hash and its number
+	// of lines.
 	toTheEnd = 8 << 20
 	// kernelLimit is how much of a file that the kernel generates is read; a longer one may never
 	// end.
@@ -52,7 +53,7 @@ type source struct {
 	sample   []byte    // the beginning of the file
 	rest     io.Reader // what follows sample
 	encoding text.Encoding
-	hash     *workspace.Hasher
+	hash     workspace.Hasher
 	bytes    int64  // raw bytes that have been read
 	kept     []byte // all of them, as long as they are few enough to be kept
 	ended    bool   // the end of the file was reached
@@ -203,7 +204,7 @@ type tap struct {
 func (t *tap) Read(b []byte) (int, error) {
 	n, err := t.from.Read(b)
 	s := t.s
-	s.hash.Add(b[:n])
+	_, _ = s.hash.Write(b[:n]) // a digest never fails
 	s.bytes += int64(n)
 	if s.file.Info.Size() <= workspace.KeptFile && len(s.kept)+n <= workspace.KeptFile {
 		s.kept = append(s.kept, b[:n]...)
@@ -211,19 +212,17 @@ func (t *tap) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// remember records what the call has seen. If the file changed while it was read, the state at the
+// remember records what the call has seen: the lines, and of a file that was read to its end how
+// many it has and whether that is all. If the file changed while it was read, the state at the
 // opening is recorded, so that it counts as changed.
-func (s *source) remember(env *tools.Env, p *page) {
+func (s *source) remember(env *tools.Env, seen workspace.State) {
 	if s.file.Kernel {
 		return
 	}
 	state := workspace.StateOf(s.file.Info)
-	if p.given > 0 {
-		state.Seen = []workspace.Range{{First: p.first, Last: p.last()}}
-	}
+	state.Seen = seen.Seen
 	if s.ended && s.bytes == state.Size {
-		state.Hash, state.Lines = s.hash.Sum(), p.line
-		state.Whole = p.given == p.line
+		state.Hash, state.Lines, state.Whole = s.hash.Sum(), seen.Lines, seen.Whole
 		if len(s.kept) == int(state.Size) {
 			state.Text = s.kept
 		}

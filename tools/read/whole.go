@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
@@ -30,45 +29,20 @@ func (s *source) whole(ctx context.Context) ([]byte, error) {
 	if err := s.checkSize(); err != nil {
 		return nil, err
 	}
-	from := io.LimitReader(&tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}, maxWhole+1)
-	data := make([]byte, 0, s.file.Info.Size()+1) // one more, so that the end is reached without growing
-	for {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
-		n, err := from.Read(data[len(data):min(cap(data), len(data)+1<<20)])
-		data = data[:len(data)+n]
-		switch {
-		case err == io.EOF:
-			s.ended = true
-			return data, nil
-		case err != nil:
-			return nil, s.broken(err)
-		}
+	data := bytes.NewBuffer(make([]byte, 0, s.file.Info.Size()+bytes.MinRead)) // so much that the end is reached without growing
+	_, err := data.ReadFrom(io.LimitReader(workspace.Patient(ctx, &tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}), maxWhole+1))
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, s.broken(err)
 	}
+	s.ended = true
+	return data.Bytes(), nil
 }
 
 // rewind makes the file be read again from its beginning, from the content that whole has returned.
 func (s *source) rewind(data []byte) {
 	s.sample, s.rest = data, bytes.NewReader(nil)
 	s.hash, s.bytes, s.kept, s.ended = workspace.NewHasher(), 0, nil, false
-}
-
-// rememberWhole records what the call has seen of a file that was read to its end: all of it, or
-// part of it.
-func (s *source) rememberWhole(env *tools.Env, all bool) {
-	if s.file.Kernel {
-		return
-	}
-	state := workspace.StateOf(s.file.Info)
-	if s.bytes == state.Size {
-		state.Hash, state.Whole = s.hash.Sum(), all
-		if len(s.kept) == int(state.Size) {
-			state.Text = s.kept
-		}
-	}
-	env.Files.Record(s.file.Path.Real, state)
 }

@@ -1,5 +1,5 @@
-// Package todo is the TodoWrite tool: it replaces the session's list of things to be done. It keeps nothing itself; the
-// list is a change that the session takes over.
+// Package todo is the TodoWrite tool: it replaces the session's list of things to be done. The list
+// is a change that the session applies; the package does not know where it is kept.
 package todo
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed description.md
 var description string
 
-// Input is what a model gives.
+// Input is the input of a call.
 type Input struct {
 	Todos []tools.Todo `json:"todos" jsonschema:"the whole new list"`
 }
@@ -33,7 +33,7 @@ const (
 	completed  = "completed"
 )
 
-// Tool is TodoWrite.
+// Tool returns the TodoWrite tool.
 func Tool() tools.Tool {
 	spec := tools.Spec{Name: "TodoWrite", Description: description, ReadOnly: true}
 	return tools.New(spec, tools.Funcs[Input]{
@@ -43,7 +43,8 @@ func Tool() tools.Tool {
 	})
 }
 
-// maxList is how many bytes of text a list may have: it stands whole in messages, most of whose receivers take 4 MiB.
+// maxList is how many bytes of text a list may have. Messages hold the whole list, and most
+// receivers accept 4 MiB.
 const maxList = 256 << 10
 
 // size is how many bytes of text the list has.
@@ -89,8 +90,7 @@ func run(_ context.Context, _ *tools.Env, in Input) (tools.Result, error) {
 			written.Completed++
 		}
 	}
-	result := tools.Text(written.text())
-	result.Structured = written
+	result := tools.TextWith(written.text(), written)
 	result.Changes.Todos = list
 	return result, nil
 }

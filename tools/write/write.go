@@ -5,13 +5,10 @@ package write
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
 )
@@ -40,23 +37,12 @@ type Structured struct {
 
 // Tool returns the Write tool.
 func Tool() tools.Tool {
-	return tools.New(tools.Spec{Name: "Write", Description: description, Destructive: true, TimeLimit: 60 * time.Second},
-		tools.Funcs[input]{
-			Effects: effects,
-			Check: func(_ context.Context, env *tools.Env, in input) (tools.Preview, error) {
-				preview, err := check(env, in)
-				return preview, workspace.Blame(err, "/file_path")
-			},
-			Run: func(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
-				result, err := run(ctx, env, in)
-				return result, workspace.Blame(err, "/file_path")
-			},
-		})
-}
-
-func effects(in input) tools.Effects {
-	p := []tools.Path{{Name: in.FilePath}}
-	return tools.Effects{Reads: p, Writes: p}
+	return tools.NewChange("Write", description, tools.Changing[input]{
+		Field: "/file_path", Path: func(in input) string { return in.FilePath },
+		Plan: func(_ context.Context, _ *tools.Env, c *workspace.Content, in input) (tools.Change, error) {
+			return devise(c, in.Content)
+		},
+	})
 }
 
 // A plan is the new content, computed in memory.
@@ -68,48 +54,22 @@ type plan struct {
 	crlf      bool // line endings were made CRLF
 }
 
-func check(env *tools.Env, in input) (tools.Preview, error) {
-	if err := env.Files.Absolute(in.FilePath); err != nil {
-		return tools.Preview{}, err
-	}
-	c, err := env.Files.Look(in.FilePath)
-	if err != nil {
-		return tools.Preview{}, err
-	}
-	p, err := devise(c, in.Content)
-	if err != nil {
-		return tools.Preview{}, err
-	}
-	return tools.Preview{Diff: text.Patch(c.Path.Shown(), p.old, p.next), Ask: c.OtherNames()}, nil
-}
+// Update returns the new content, all of which the model has sent.
+func (p *plan) Update() workspace.Update { return workspace.Update{Data: p.raw, Whole: true} }
 
-func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
-	if err := env.Files.Absolute(in.FilePath); err != nil {
-		return tools.Result{}, err
-	}
-	var p *plan
-	written, err := env.Files.Change(ctx, in.FilePath, func(c *workspace.Content) (workspace.Update, error) {
-		var err error
-		if p, err = devise(c, in.Content); err != nil {
-			return workspace.Update{}, err
-		}
-		return workspace.Update{Data: p.raw, Whole: true}, nil
-	})
-	if err != nil {
-		return tools.Result{}, err
-	}
-	diff := text.Patch(written.Path.Shown(), p.old, p.next)
-	result := tools.Text(p.report(written))
+// Diff returns the change as a unified diff.
+func (p *plan) Diff(path string) string { return text.Patch(path, p.old, p.next) }
+
+// Result returns the result of the call.
+func (p *plan) Result(w workspace.Written) tools.Result {
 	s := Structured{
-		FilePath: written.Path.Name(), Created: written.Created, Unchanged: written.Same, Size: int64(len(p.raw)),
-		Encoding: p.encoding.Name(), LineEnding: string(text.Endings(p.next)), Diff: diff, UnseenLines: p.unseen,
-		InEditor: written.InEditor != "",
+		FilePath: w.Path.Name(), Created: w.Created, Unchanged: w.Same, Size: int64(len(p.raw)), Encoding: p.encoding.Name(),
+		LineEnding: string(text.Endings(p.next)), Diff: p.Diff(w.Path.Shown()), UnseenLines: p.unseen, InEditor: w.InEditor != "",
 	}
-	if written.Path.Seen != written.Path.Real {
-		s.RealPath = workspace.NameOf(written.Path.Real)
+	if w.Path.Seen != w.Path.Real {
+		s.RealPath = workspace.NameOf(w.Path.Real)
 	}
-	result.Structured = s
-	return result, nil
+	return tools.TextWith(p.report(w), s)
 }
 
 // devise converts content to the bytes of the file, in the file's own encoding.
@@ -129,28 +89,13 @@ func devise(c *workspace.Content, content string) (*plan, error) {
 	if read, known := c.Read(); known {
 		p.unseen = read.Unseen()
 	}
-	if text.Endings(p.old) == text.CRLF && strings.Contains(content, "\n") && !strings.Contains(content, "\r\n") {
-		p.next, p.crlf = strings.ReplaceAll(content, "\n", "\r\n"), true
-	}
+	p.next, p.crlf = text.LikeEndings(p.old, content)
 	if p.encoding.BOM() != nil {
 		p.next = "\ufeff" + strings.TrimPrefix(p.next, "\ufeff")
 	}
-	coded, err := p.encoding.Encode(p.next)
-	if err != nil {
-		return nil, lossy(err, content)
-	}
-	p.raw = coded
-	return p, nil
-}
-
-func lossy(err error, content string) error {
-	var l *text.Lossy
-	if !errors.As(err, &l) {
-		return err
-	}
-	line := text.LineAt(content, strings.IndexRune(content, l.Rune))
-	return fault.Invalidf("lossy_encoding", "The file is in %s, which cannot hold %q (U+%04X) on line %d of content. Nothing was written. Leave the character out, or convert the file to UTF-8 first.",
-		l.Encoding, l.Rune, l.Rune, line).At("/content")
+	var err error
+	p.raw, err = p.encoding.Encode(p.next)
+	return p, workspace.Lossy(err, "/content", content)
 }
 
 // report returns the text for the model.
@@ -160,22 +105,18 @@ func (p *plan) report(w workspace.Written) string {
 	case w.Same:
 		return fmt.Sprintf("%s already holds exactly this content; nothing was written.", w.Path.Shown())
 	case w.Created:
-		fmt.Fprintf(&b, "Created %s (%s).\n", w.Path.Shown(), text.Count(len(p.raw), "byte"))
+		b.WriteString("Created")
 	default:
-		fmt.Fprintf(&b, "Updated %s (%s).\n", w.Path.Shown(), text.Count(len(p.raw), "byte"))
+		b.WriteString("Updated")
 	}
+	fmt.Fprintf(&b, " %s (%s).\n", w.Path.Shown(), text.Count(len(p.raw), "byte"))
 	switch {
 	case p.unseen == 1:
 		b.WriteString("Note: 1 line of the old content was never read in this session, and is replaced.\n")
 	case p.unseen > 1:
 		fmt.Fprintf(&b, "Note: %d lines of the old content were never read in this session, and are replaced.\n", p.unseen)
 	}
-	if w.OtherNames != "" {
-		fmt.Fprintf(&b, "Note: %s\n", w.OtherNames)
-	}
-	if w.InEditor != "" {
-		fmt.Fprintf(&b, "Note: %s\n", w.InEditor)
-	}
+	b.WriteString(w.Notes())
 	if w.Created && w.Path.Seen != w.Path.Real {
 		fmt.Fprintf(&b, "Note: it is a temporary file of this session. Outside the session its path is %s.\n", w.Path.Real)
 	}
@@ -185,12 +126,7 @@ func (p *plan) report(w workspace.Written) string {
 	if p.encoding.Name() != "utf-8" {
 		fmt.Fprintf(&b, "Note: the file stays in %s.\n", p.encoding.Name())
 	}
-	b.WriteString(text.Snippet(p.next, changed(p.old, p.next)))
+	head, tail := text.Ends(p.old, p.next)
+	b.WriteString(text.Snippet(p.next, []text.Span{{First: text.LineAt(p.next, head), Last: text.LineAt(p.next, len(p.next)-tail)}}))
 	return b.String()
-}
-
-// changed returns the lines of next that differ from old, from the first to the last.
-func changed(old, next string) []text.Span {
-	head, tail := text.Ends(old, next)
-	return []text.Span{{First: text.LineAt(next, head), Last: text.LineAt(next, len(next)-tail)}}
 }

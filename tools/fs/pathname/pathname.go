@@ -10,13 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Within reports whether path is dir or lies below it. Both are clean and absolute, or relative to the same directory.
+// Within reports whether path is dir or lies below it. Both are clean and absolute, or relative to
+// the same directory.
 func Within(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || dir == "/" || path[len(dir)] == '/')
 }
 
-// Program returns the path of a program: joined to dir if its name has a slash, whether or not it is there, else where PATH in
-// environ, a list of NAME=value, has it. Relative entries of PATH do not count.
+// Deepest returns the longest of dirs that path is or lies below; empty if there is none.
+func Deepest(dirs []string, path string) (found string) {
+	for _, dir := range dirs {
+		if len(dir) > len(found) && Within(dir, path) {
+			found = dir
+		}
+	}
+	return found
+}
+
+// Program returns the path of a program: joined to dir if its name has a slash, whether or not it
+// is there, else where PATH in environ, a list of NAME=value, has it. Relative entries of PATH do
+// not count.
 func Program(name, dir string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

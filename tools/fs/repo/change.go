@@ -16,8 +16,8 @@ type Effects struct {
 	Submodules bool     // it adds, moves or removes submodules
 }
 
-// Writes returns the files and directories that git writes for the effects. For the zero Effects that is the configuration, which
-// git may write again without a difference.
+// Writes returns the files and directories that git writes for the effects. For the zero Effects
+// that is the configuration, which git may write again without a difference.
 func (r Repository) Writes(e Effects) (paths []string) {
 	if len(e.Keys) > 0 || !e.Worktrees && !e.Submodules {
 		paths = append(paths, filepath.Join(r.Common, "config"))
@@ -34,8 +34,8 @@ func (r Repository) Writes(e Effects) (paths []string) {
 	return paths
 }
 
-// RunsThrough returns, as a clause, why a change of a place in a git directory can make git run programs. keys are the settings
-// that the change would set there, if they are known.
+// RunsThrough returns, as a clause, why a change of a place in a git directory can make git run
+// programs. keys are the settings that the change would set there, if they are known.
 func RunsThrough(keys ...string) string {
 	const runs = "which can make git run programs"
 	if len(keys) == 0 {
@@ -49,7 +49,8 @@ func (r Repository) Configs() []string {
 	return []string{filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree")}
 }
 
-// Hook returns the path of a hook of the repository. dir is the value of core.hooksPath, and empty if that is not set.
+// Hook returns the path of a hook of the repository. dir is the value of core.hooksPath, and empty
+// if that is not set.
 func (r Repository) Hook(dir, name string) string {
 	if dir == "" {
 		dir = filepath.Join(r.Common, "hooks")
@@ -57,7 +58,8 @@ func (r Repository) Hook(dir, name string) string {
 	return absolute(r.Top, filepath.Join(dir, name))
 }
 
-// LiesIn reports whether the git directory, what it shares and the working tree are all in the given directories.
+// LiesIn reports whether the git directory, what it shares and the working tree are all in the
+// given directories.
 func (r Repository) LiesIn(dirs []string) bool {
 	return !slices.ContainsFunc([]string{r.Dir, r.Common, r.Top}, func(own string) bool {
 		return !slices.ContainsFunc(dirs, func(dir string) bool { return pathname.Within(dir, own) })
@@ -68,8 +70,8 @@ func (r Repository) LiesIn(dirs []string) bool {
 // one.
 func IsLink(path string) bool { return filepath.Base(path) == ".git" }
 
-// TopBelow returns the working tree in dir whose .git holds path: what comes before the first .git in path below dir. It is dir
-// if there is none.
+// TopBelow returns the working tree in dir whose .git holds path: what comes before the first .git
+// in path below dir. It is dir if there is none.
 func TopBelow(dir, path string) string {
 	below, _, inside := strings.Cut(strings.TrimPrefix(path, dir), "/.git/")
 	if !inside {
@@ -78,8 +80,9 @@ func TopBelow(dir, path string) string {
 	return dir + below
 }
 
-// Tops returns the directories from dir upwards in which git may find its repository: those with an entry HEAD, up to the
-// nearest that has an entry .git. disk returns the path by which this process reaches a path.
+// Tops returns the directories from dir upwards in which git may find its repository: those with an
+// entry HEAD, up to the nearest that has an entry .git. disk returns the path by which this process
+// reaches a path.
 func Tops(dir string, disk func(path string) string) (tops []string) {
 	for ; ; dir = filepath.Dir(dir) {
 		isTop := exists(disk(filepath.Join(dir, ".git")))

@@ -8,71 +8,63 @@ import (
 
 // A Setting is one line of a git configuration file.
 type Setting struct {
-	// Key is the section and the name in lower case, with the subsection between them as it is written:
-	// "core.hookspath", "filter.LFS.clean". The deprecated form [section.Subsection] is lower case as a whole.
+	// Key is the section and the name in lower case, with the subsection between them as it is
+	// written: "core.hookspath", "filter.LFS.clean". The deprecated form [section.Subsection] is
+	// lower case as a whole.
 	Key      string
 	Value    string
 	Implicit bool // the line has no "=", which git reads as true
 }
 
-// ParseConfig returns the settings of a git configuration file in the order of their lines. It reads the file as git
-// does, to the byte: a key or a value ends at a NUL. It follows no include. White space inside a value stays as it is;
-// a git before 2.45 reads each tab there as a space.
+// ParseConfig returns the settings of a git configuration file in the order of their lines. It
+// reads the file as git does, to the byte: a key or a value ends at a NUL. It follows no include.
+// White space inside a value stays as it is; a git before 2.45 reads each tab there as a space.
 //
 // An error names the line that git refuses. No git command works where such a file is read.
 func ParseConfig(data []byte) ([]Setting, error) {
-	p := configParser{rest: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), line: 1}
+	p := configParser{data: bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"), newline)}
 	for {
-		c := p.next()
+		c, wrong := p.next(), ""
 		switch {
-		case p.ended:
+		case p.at > len(p.data):
 			return p.settings, nil
 		case isSpace(c):
 		case c == '#' || c == ';':
 			p.skipLine()
-		case c == '[':
-			if !p.header() {
-				return nil, p.refuse("section header")
-			}
-		case !isLetter(c):
-			return nil, p.refuse("line")
-		default:
-			if !p.setting(c) {
-				return nil, p.refuse("setting")
-			}
+		case c == '[' && !p.header():
+			wrong = "section header"
+		case c != '[' && !isLetter(c):
+			wrong = "line"
+		case c != '[' && !p.setting(c):
+			wrong = "setting"
+		}
+		if wrong != "" {
+			return nil, fmt.Errorf("line %d: bad %s", bytes.Count(p.data[:min(p.at-1, len(p.data))], newline)+1, wrong)
 		}
 	}
 }
 
-// A configParser parses a configuration file, byte by byte.
+var newline = []byte{'\n'}
+
+// A configParser parses a configuration file, byte by byte. It has no other line ends than '\n'.
 type configParser struct {
-	rest     []byte
-	last     byte
-	line     int // that the last byte is on, from 1
-	ended    bool
+	data     []byte
+	at       int    // the number of bytes read, the end of the file included
 	section  string // the beginning of a setting's key, with its final dot
 	settings []Setting
 }
 
-func (p *configParser) refuse(what string) error {
-	return fmt.Errorf("line %d: bad %s", p.line, what)
+// next returns the next byte. The end of the file is the end of a line too.
+func (p *configParser) next() byte {
+	p.at++
+	return p.last()
 }
 
-// next returns the next byte. A line's end is '\n', however it is written, and so is the end of the file.
-func (p *configParser) next() byte {
-	if p.last == '\n' && len(p.rest) > 0 {
-		p.line++
+func (p *configParser) last() byte {
+	if p.at > len(p.data) {
+		return '\n'
 	}
-	p.last = '\n'
-	switch {
-	case len(p.rest) == 0:
-		p.ended = true
-	case bytes.HasPrefix(p.rest, []byte("\r\n")):
-		p.rest = p.rest[2:]
-	default:
-		p.last, p.rest = p.rest[0], p.rest[1:]
-	}
-	return p.last
+	return p.data[p.at-1]
 }
 
 func (p *configParser) skipLine() {
@@ -100,13 +92,13 @@ func (p *configParser) header() bool {
 
 // subsection parses a header after the section's name.
 func (p *configParser) subsection(section string) bool {
-	for isSpace(p.last) {
-		if p.last == '\n' {
+	for isSpace(p.last()) {
+		if p.last() == '\n' {
 			return false
 		}
 		p.next()
 	}
-	if p.last != '"' {
+	if p.last() != '"' {
 		return false
 	}
 	var name strings.Builder

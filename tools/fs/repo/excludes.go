@@ -15,8 +15,9 @@ func HasLink(dirfd int, path string) bool {
 	return unix.Faccessat(dirfd, filepath.Join(path, ".git"), unix.F_OK, 0) == nil
 }
 
-// WorkTree returns the top of the working tree of the repository that git would use in dir, an absolute path without symbolic
-// links. It returns the directory of a bare repository, and an empty string if there is no repository.
+// WorkTree returns the top of the working tree of the repository that git would use in dir, an
+// absolute path without symbolic links. It returns the directory of a bare repository, and an empty
+// string if there is no repository.
 func WorkTree(dir string) string {
 	r, _ := Discover(dir)
 	if r.Top == r.Dir && IsLink(r.Dir) {
@@ -25,15 +26,16 @@ func WorkTree(dir string) string {
 	return r.Top
 }
 
-// Excludes returns the ignore files outside of the working tree at top that only its repository names: info/exclude, and the
-// value of core.excludesFile in the repository's configuration. isSet reports whether it has that setting. The files may not
-// exist. environ is the environment of git; the last entry of a name counts.
+// Excludes returns the ignore files outside of the working tree at top that only its repository
+// names: info/exclude, and the value of core.excludesFile in the repository's configuration. isSet
+// reports whether it has that setting. The files may not exist. environ is the environment of git;
+// the last entry of a name counts.
 func Excludes(top string, environ []string) (exclude, named string, isSet bool) {
 	own := filepath.Join(top, ".git")
 	if named := pointer(own, "gitdir:"); named != "" {
 		own = named // ripgrep does not check that it is a git directory
 	}
-	common := CommonOf(own)
+	common := commonOf(own)
 	files := []string{filepath.Join(common, "config")}
 	if slices.ContainsFunc(new(Finder).parsed(files[0]), Setting.hasWorktreeConfig) {
 		files = append(files, filepath.Join(own, "config.worktree"))
@@ -42,8 +44,8 @@ func Excludes(top string, environ []string) (exclude, named string, isSet bool) 
 	return filepath.Join(common, "info", "exclude"), named, isSet
 }
 
-// UserExcludes returns the ignore file that git uses in all repositories whose configuration does not set core.excludesFile.
-// The file may not exist. The result is empty if there is none.
+// UserExcludes returns the ignore file that git uses in all repositories whose configuration does
+// not set core.excludesFile. The file may not exist. The result is empty if there is none.
 func UserExcludes(environ []string) string {
 	getenv := func(name string) string { return Getenv(environ, name) }
 	home := getenv("HOME")
@@ -58,35 +60,16 @@ func (s Setting) hasWorktreeConfig() bool {
 	return s.Key == "extensions.worktreeconfig" && (s.Implicit || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(s.Value)))
 }
 
-// excludesSetting returns the last value of core.excludesFile in configuration files, as an absolute path. It is empty if the
-// value is empty or relative.
+// excludesSetting returns the last value of core.excludesFile in configuration files, as an
+// absolute path. It is empty if the value is empty or relative.
 func excludesSetting(home string, files ...string) (named string, isSet bool) {
-	for _, file := range files {
-		if value, ok := new(Finder).excludesIn(home, file, 0); ok {
-			named, isSet = value, true
+	for _, s := range new(Finder).settings(home, "include.", files).settings {
+		if s.Key == "core.excludesfile" {
+			named, isSet = expanded(s.Value, home), true
 		}
 	}
 	if !filepath.IsAbs(named) {
 		named = ""
-	}
-	return named, isSet
-}
-
-// maxDepth is how deep git follows includes. Source: config.c of git 2.47.
-const maxDepth = 10
-
-// excludesIn reads one configuration file and those that it includes without a condition.
-func (f *Finder) excludesIn(home, file string, depth int) (named string, isSet bool) {
-	for _, s := range f.parsed(file) {
-		switch {
-		case s.Key == "core.excludesfile":
-			named, isSet = expanded(s.Value, home), true
-		case s.Key == "include.path" && depth < maxDepth:
-			included := absolute(filepath.Dir(file), expanded(s.Value, home))
-			if value, ok := f.excludesIn(home, included, depth+1); ok {
-				named, isSet = value, true
-			}
-		}
 	}
 	return named, isSet
 }

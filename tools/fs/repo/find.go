@@ -40,8 +40,8 @@ type Finder struct {
 type Found struct {
 	Dirs  []string // git directories in the root, and those elsewhere that belong to it, in lexical order
 	Links []string // paths named .git that are not directories: files and symbolic links
-	// Shared are the git directories outside the root that its worktrees or submodules use, each with all that belongs
-	// to it.
+	// Shared are the git directories outside the root that its worktrees or submodules use, each
+	// with all that belongs to it.
 	Shared  []string
 	Partial bool // the root holds more directories than are examined
 }
@@ -72,14 +72,13 @@ func (f *Finder) Find(root string) Found { return f.find(root, cmp.Or(f.most, ma
 
 // find examines at most most directories.
 func (f *Finder) find(root string, most int) Found {
-	before := f.remembered(root)
+	f.mu.Lock()
+	before := f.trees[root]
+	f.mu.Unlock()
 	s := search{most: most, before: before, folders: make(map[string]*folder, len(before))}
 	s.below(root)
 	var found Found
 	for path, folder := range s.folders {
-		if folder.git {
-			found.Dirs = append(found.Dirs, path)
-		}
 		if folder.link {
 			found.Links = append(found.Links, filepath.Join(path, ".git"))
 		}
@@ -90,35 +89,28 @@ func (f *Finder) find(root string, most int) Found {
 		known := func(dir string) bool { return pathname.Within(dir, shared) }
 		if shared != "" && !slices.ContainsFunc(found.Shared, known) {
 			found.Shared = append(found.Shared, shared)
-			outer := search{most: s.most, before: before, folders: s.folders}
-			outer.below(shared)
-			for path, folder := range s.folders {
-				if folder.git && pathname.Within(shared, path) {
-					found.Dirs = append(found.Dirs, path)
-				}
-			}
-			s.partial = s.partial || outer.partial
+			s.below(shared)
+		}
+	}
+	for path, folder := range s.folders {
+		if folder.git {
+			found.Dirs = append(found.Dirs, path)
 		}
 	}
 	slices.Sort(found.Dirs)
-	found.Dirs, found.Partial = slices.Compact(found.Dirs), s.partial
+	found.Partial = s.partial
 	f.remember(root, s.folders)
 	return found
 }
 
-// sharedBy returns the common git directory that a .git file of root leads to, if it lies outside of root and names that file in turn.
+// sharedBy returns the common git directory that a .git file of root leads to, if it lies outside
+// of root and names that file in turn.
 func sharedBy(root, link string) string {
 	own := Leads(link)
 	if own == "" || pathname.Within(root, own) || !Answers(own, link) {
 		return ""
 	}
-	return CommonOf(own)
-}
-
-func (f *Finder) remembered(root string) map[string]*folder {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.trees[root]
+	return commonOf(own)
 }
 
 func (f *Finder) remember(root string, folders map[string]*folder) {
@@ -139,7 +131,7 @@ func (f *Finder) remember(root string, folders map[string]*folder) {
 	}
 }
 
-// A search is a breadth-first search of one tree.
+// A search is a breadth-first search of trees, each with at most most directories.
 type search struct {
 	most            int
 	before, folders map[string]*folder

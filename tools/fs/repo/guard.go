@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +14,8 @@ import (
 // one is a linked worktree's. Everyday git changes only config. Source: gitrepository-layout(5).
 var guarded = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"}
 
-// rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never bound, since git writes it in
-// everyday work.
+// rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never
+// bound, since git writes it in everyday work.
 const rebaseTodo = "rebase-merge/git-rebase-todo"
 
 // GuardedIn returns the paths in the git directory dir, existing or not, that make git run a
@@ -40,8 +41,8 @@ type Guard struct {
 	Partial     bool     // a root holds too many directories to find all
 }
 
-// Guard finds what makes git run programs in the roots, which are absolute and without symbolic links, for a call that works in
-// dir. home is the user's home directory.
+// Guard finds what makes git run programs in the roots, which are absolute and without symbolic
+// links, for a call that works in dir. home is the user's home directory.
 func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 	g := &Guard{roots: roots, home: home, listed: map[string]bool{}}
 	for _, root := range roots {
@@ -57,8 +58,7 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 		}
 		for _, path := range slices.Concat(found.Dirs, found.Links) {
 			if own := Leads(path); own != "" && IsLink(path) {
-				r := Repository{Dir: own, Common: CommonOf(own), Top: filepath.Dir(path)}
-				g.add(firm(own), f.obeyed(r, home, g.holds)...)
+				g.add(firm(own), f.obeyed(repositoryAt(own, filepath.Dir(path)), home, g.holds)...)
 			}
 		}
 		for _, own := range found.Dirs {
@@ -81,14 +81,10 @@ func nearby(root, dir string, found Found) (near []Repository) {
 		if !isRoot && !isNear {
 			continue
 		}
-		own := path
-		if leads := Leads(path); leads != "" {
-			own = leads
-		}
 		if isRoot {
 			top = root
 		}
-		near = append(near, Repository{Dir: own, Common: CommonOf(own), Top: top})
+		near = append(near, repositoryAt(cmp.Or(Leads(path), path), top))
 	}
 	return near
 }
@@ -127,7 +123,7 @@ func (g *Guard) holds(path string) bool {
 // held accepts them.
 func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) (paths []string) {
 	files := append(UserFiles(home), r.Configs()...)
-	named := append(f.settings(home, files...).named(r, home), filepath.Join(r.Common, "hooks"))
+	named := append(f.settings(home, allIncludes, files).named(r, home), filepath.Join(r.Common, "hooks"))
 	for _, dir := range slices.Clone(named) {
 		named = append(named, linkedIn(dir)...)
 	}
@@ -142,8 +138,8 @@ func (f *Finder) obeyed(r Repository, home string, held func(path string) bool) 
 	return paths
 }
 
-// linkedIn returns where the symbolic links directly in a directory lead, such as hooks that are links to files of the working
-// tree.
+// linkedIn returns where the symbolic links directly in a directory lead, such as hooks that are
+// links to files of the working tree.
 func linkedIn(dir string) (paths []string) {
 	entries, _ := os.ReadDir(dir) // it may not exist
 	for _, e := range entries[:min(len(entries), maxEntries)] {
@@ -170,7 +166,7 @@ func (f *Finder) Runs(path, home string) string {
 		switch {
 		case isGuarded(rest) && (IsLink(dir) || isGitDir(dir)):
 			return runs
-		case !IsLink(dir) && isPart(first) && Completes(dir, first) && !isGitDir(dir):
+		case !IsLink(dir) && isPart(first) && completes(dir, first) && !isGitDir(dir):
 			return "which would make " + dir + " a git repository, whose settings can make git run programs"
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)
@@ -200,26 +196,16 @@ func isPart(name string) bool {
 // template returns the hooks with which git makes new repositories for that user, by their names.
 func (f *Finder) template(home string) map[string][]byte {
 	dir := "/usr/share/git-core/templates"
-	for _, s := range f.settings(home, UserFiles(home)...).settings {
+	for _, s := range f.settings(home, allIncludes, UserFiles(home)).settings {
 		if s.Key == "init.templatedir" {
 			dir = expanded(s.Value, home)
 		}
 	}
-	if own := os.Getenv("GIT_TEMPLATE_DIR"); own != "" {
-		dir = own
-	}
-	return hooksIn(filepath.Join(dir, "hooks"))
-}
-
-// hooksIn returns the regular files of a hooks directory that git may run, by name.
-func hooksIn(dir string) map[string][]byte {
+	dir = filepath.Join(cmp.Or(os.Getenv("GIT_TEMPLATE_DIR"), dir), "hooks")
 	hooks := map[string][]byte{}
 	entries, _ := os.ReadDir(dir) // it may not exist
 	for _, e := range entries {
-		if isSample(e.Name()) {
-			continue
-		}
-		if data, err := ReadSmall(filepath.Join(dir, e.Name())); err == nil {
+		if data, err := ReadSmall(filepath.Join(dir, e.Name())); err == nil && !isSample(e.Name()) {
 			hooks[e.Name()] = data
 		}
 	}

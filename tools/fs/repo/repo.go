@@ -1,8 +1,9 @@
-// Package repo finds what git has on disk: git directories, the files that lead to them, linked worktrees, submodules and
-// bare repositories, and what in all of these makes git run a program. It follows git's own rules (gitrepository-layout(5),
-// "DISCOVERY" of git(1)).
+// Package repo finds what git has on disk: git directories, the files that lead to them, linked
+// worktrees, submodules and bare repositories, and what in all of these makes git run a program. It
+// follows git's own rules (gitrepository-layout(5), "DISCOVERY" of git(1)).
 //
-// It only reads, and starts no git. It does not know what a call is, who may change what it finds, or how that is prevented.
+// It only reads, and starts no git. It does not know what a call is, who may change what it finds,
+// or how that is prevented.
 package repo
 
 import (
@@ -20,27 +21,32 @@ import (
 type Repository struct {
 	// Dir is the git directory; absolute and without symbolic links.
 	Dir string
-	// Common is the directory with configuration, hooks and objects: Dir itself, or what the worktrees of a
-	// repository share.
+	// Common is the directory with configuration, hooks and objects: Dir itself, or what the
+	// worktrees of a repository share.
 	Common string
-	// Top is the directory in which git found it: that of the working tree, or Dir itself for a bare repository.
+	// Top is the directory in which git found it: that of the working tree, or Dir itself for a
+	// bare repository.
 	Top string
 }
 
-// Discover returns the repository that git would use in dir, an absolute path without symbolic links. It goes up
-// from dir as git does and reports false if there is none.
+// Discover returns the repository that git would use in dir, an absolute path without symbolic
+// links. It goes up from dir as git does and reports false if there is none.
 func Discover(dir string) (Repository, bool) {
 	for ; ; dir = filepath.Dir(dir) {
 		if own := Leads(filepath.Join(dir, ".git")); own != "" {
-			return Repository{Dir: own, Common: CommonOf(own), Top: dir}, true
+			return repositoryAt(own, dir), true
 		}
 		if isGitDir(dir) {
-			return Repository{Dir: dir, Common: CommonOf(dir), Top: dir}, true
+			return repositoryAt(dir, dir), true
 		}
 		if dir == filepath.Dir(dir) {
 			return Repository{}, false
 		}
 	}
+}
+
+func repositoryAt(dir, top string) Repository {
+	return Repository{Dir: dir, Common: commonOf(dir), Top: top}
 }
 
 // Leads returns the git directory that link, a path that ends in .git, is or leads to; empty if git
@@ -63,9 +69,9 @@ func Leads(link string) string {
 	return real
 }
 
-// CommonOf returns the directory that the worktrees of the git directory dir share: dir itself unless its file
-// commondir names another.
-func CommonOf(dir string) string {
+// commonOf returns the directory that the worktrees of the git directory dir share: dir itself
+// unless its file commondir names another.
+func commonOf(dir string) string {
 	common := pointer(filepath.Join(dir, "commondir"), "")
 	if common == "" {
 		return dir
@@ -78,11 +84,11 @@ func CommonOf(dir string) string {
 
 // isGitDir reports whether git accepts dir as a git directory. The content of HEAD is not read, so
 // that a directory that is about to become one counts.
-func isGitDir(dir string) bool { return Completes(dir, "") }
+func isGitDir(dir string) bool { return completes(dir, "") }
 
-// Completes reports whether dir is a git directory once it has an entry of that name: it then has HEAD, and objects and refs of its
-// own or in the common directory.
-func Completes(dir, name string) bool {
+// completes reports whether dir is a git directory once it has an entry of that name: it then has
+// HEAD, and objects and refs of its own or in the common directory.
+func completes(dir, name string) bool {
 	has := func(entry string) bool { return entry == name || exists(filepath.Join(dir, entry)) }
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
@@ -97,7 +103,7 @@ func exists(path string) bool {
 // hold files of other users, so a pointer by itself proves nothing.
 func Answers(dir, link string) bool {
 	if back, err := filepath.EvalSymlinks(pointer(filepath.Join(dir, "gitdir"), "")); err == nil && back == link {
-		common := CommonOf(dir)
+		common := commonOf(dir)
 		return common != dir && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	}
 	if !slices.Contains(strings.Split(dir, "/"), "modules") {
@@ -164,8 +170,9 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// OnRemote reports whether a new branch that begins at start, or that has its name and none of its own exists, would come to follow a
-// branch of a remote: there is a remote-tracking branch of that name.
+// OnRemote reports whether a new branch that begins at start, or that has its name and none of its
+// own exists, would come to follow a branch of a remote: there is a remote-tracking branch of that
+// name.
 func (r Repository) OnRemote(start string) bool {
 	if start == "" || strings.Contains(start, "..") {
 		return false
@@ -173,16 +180,9 @@ func (r Repository) OnRemote(start string) bool {
 	if r.hasRef("refs/heads/" + start) {
 		return false
 	}
-	if r.hasRef("refs/remotes/" + start) {
-		return true
-	}
 	remotes, _ := os.ReadDir(filepath.Join(r.Common, "refs", "remotes")) // it may not exist
-	for _, remote := range remotes {
-		if r.hasRef("refs/remotes/" + remote.Name() + "/" + start) {
-			return true
-		}
-	}
-	return r.packed(func(ref string) bool {
+	isOn := func(remote os.DirEntry) bool { return r.hasRef("refs/remotes/" + remote.Name() + "/" + start) }
+	return r.hasRef("refs/remotes/"+start) || slices.ContainsFunc(remotes, isOn) || r.packed(func(ref string) bool {
 		name, ok := strings.CutPrefix(ref, "refs/remotes/")
 		return ok && strings.HasSuffix(name, "/"+start)
 	})

@@ -27,9 +27,9 @@ var runningIn = map[string][]string{
 	"index":  {"fsmonitor"},
 }
 
-// Harmless reports whether a setting in a repository's configuration does not make git run a
+// harmless reports whether a setting in a repository's configuration does not make git run a
 // program, now or later. An unknown setting is not harmless.
-func (s Setting) Harmless() bool {
+func (s Setting) harmless() bool {
 	section, rest, _ := strings.Cut(strings.ToLower(s.Key), ".")
 	name := rest[strings.LastIndexByte(rest, '.')+1:]
 	value := strings.TrimSpace(s.Value)
@@ -47,7 +47,8 @@ func (s Setting) Harmless() bool {
 	})
 }
 
-// UserFiles returns the configuration files that git reads for every repository of a user with that home directory.
+// UserFiles returns the configuration files that git reads for every repository of a user with that
+// home directory.
 func UserFiles(home string) []string { return userFiles(home, os.Getenv) }
 
 func userFiles(home string, getenv func(string) string) []string {
@@ -58,13 +59,14 @@ func userFiles(home string, getenv func(string) string) []string {
 	return []string{system, filepath.Join(configDir(home, getenv), "git", "config"), filepath.Join(home, ".gitconfig")}
 }
 
-// configDir returns the directory that holds a user's configuration, after the XDG Base Directory Specification.
+// configDir returns the directory that holds a user's configuration, after the XDG Base Directory
+// Specification.
 func configDir(home string, getenv func(string) string) string {
 	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 }
 
-// maxIncludes is how many files one configuration may include. The number is our own; git allows
-// ten levels.
+// maxIncludes is how many files a configuration may include. The number is our own; git allows ten
+// levels.
 const maxIncludes = 32
 
 // A configured is the settings of configuration files, with all that they include.
@@ -73,22 +75,32 @@ type configured struct {
 	included []string // the files that they name, existing or not
 }
 
-// settings returns the settings of the files, in order, and follows every include: conditions are
-// ignored, so that no file is missed. A file that git would reject counts as empty.
-func (f *Finder) settings(home string, files ...string) (c configured) {
-	for i := 0; i < len(files) && i < maxIncludes; i++ {
-		for _, s := range f.parsed(files[i]) {
-			if (strings.HasPrefix(s.Key, "include.") || strings.HasPrefix(s.Key, "includeif.")) && strings.HasSuffix(s.Key, ".path") {
-				path := absolute(filepath.Dir(files[i]), expanded(s.Value, home))
-				if s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && !slices.Contains(files, path) {
-					files, c.included = append(slices.Clip(files), path), append(c.included, path)
-				}
-				continue
-			}
+// allIncludes is the beginning of the keys of all includes: conditions are ignored, so that no file
+// is missed.
+const allIncludes = "include"
+
+// settings returns the settings of the files, in git's order, and follows the includes whose keys
+// begin with includes. A file that git would reject counts as empty.
+func (f *Finder) settings(home, includes string, files []string) configured {
+	c := configured{included: slices.Clone(files)} // so that none is read twice
+	for _, file := range files {
+		f.read(&c, home, includes, file)
+	}
+	c.included = c.included[len(files):]
+	return c
+}
+
+func (f *Finder) read(c *configured, home, includes, file string) {
+	for _, s := range f.parsed(file) {
+		path := absolute(filepath.Dir(file), expanded(s.Value, home))
+		switch {
+		case !strings.HasPrefix(s.Key, includes) || !strings.HasSuffix(s.Key, ".path"):
 			c.settings = append(c.settings, s)
+		case s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && len(c.included) < maxIncludes && !slices.Contains(c.included, path):
+			c.included = append(c.included, path)
+			f.read(c, home, includes, path)
 		}
 	}
-	return c
 }
 
 // Sets reports whether the configuration of a repository has a setting for one of the branches.
@@ -98,14 +110,15 @@ func (f *Finder) Sets(r Repository, branches []string) bool {
 	})
 }
 
-// opens are the settings whose value is a file that git opens when it only reads, besides configuration.
+// opens are the settings whose value is a file that git opens when it only reads, besides
+// configuration.
 var opens = strings.Fields("core.excludesfile core.attributesfile mailmap.file blame.ignorerevsfile diff.orderfile")
 
 // Opened returns the files that git opens because these configuration files, or files that they
 // include, name them: absolute paths, existing or not. Paths relative to a working tree are not
 // included.
 func (f *Finder) Opened(home string, files ...string) []string {
-	c := f.settings(home, files...)
+	c := f.settings(home, allIncludes, files)
 	paths := c.included
 	for _, s := range c.settings {
 		if path := expanded(s.Value, home); slices.Contains(opens, s.Key) && filepath.IsAbs(path) {
@@ -124,7 +137,7 @@ func (f *Finder) Aliases(home, dir string) map[string]string {
 	}
 	aliases := map[string]string{}
 	var several []string
-	for _, s := range f.settings(home, files...).settings {
+	for _, s := range f.settings(home, allIncludes, files).settings {
 		name, ok := strings.CutPrefix(s.Key, "alias.")
 		if other, known := aliases[name]; ok && known && other != s.Value {
 			several = append(several, name)
@@ -192,7 +205,8 @@ func (f *Finder) parsed(file string) []Setting {
 	return settings
 }
 
-// commands are the settings whose value is a command line, by the last part of their key and by the whole.
+// commands are the settings whose value is a command line, by the last part of their key and by the
+// whole.
 var commands = strings.Fields(`
 	fsmonitor sshcommand editor pager askpass gitproxy alternaterefscommand external textconv command cmd clean smudge process driver program helper
 	difffilter defaultkeycommand packobjectshook uploadpack receivepack tocmd cccmd hook`)

@@ -54,12 +54,10 @@ func (r *recorder) stateOf(path string) state {
 		if isSample(e.Name()) {
 			continue
 		}
-		full := recorder{}
-		if len(s.entries) < maxEntries {
-			s.entries[e.Name()] = r.single(filepath.Join(path, e.Name()))
-		} else {
-			s.entries[e.Name()] = full.single(filepath.Join(path, e.Name()))
+		if len(s.entries) == maxEntries {
+			r = &recorder{} // which reads no more
 		}
+		s.entries[e.Name()] = r.single(filepath.Join(path, e.Name()))
 	}
 	return s
 }
@@ -100,16 +98,6 @@ func (s state) same(o state) bool {
 		}
 	}
 	return true
-}
-
-// irregular reports whether a directory holds anything but regular files.
-func (s state) irregular() bool {
-	for _, entry := range s.entries {
-		if entry.kind != regular {
-			return true
-		}
-	}
-	return false
 }
 
 // file returns the content to restore; nil if there is none.

@@ -38,7 +38,8 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// Allowed is what a call may leave although it makes git run programs, because the question about the call named it.
+// Allowed is what a call may leave although it makes git run programs, because the question about
+// the call named it.
 type Allowed struct {
 	Keys     []string // of settings; NAME.* stands for a section
 	Programs []string // command lines of the steps of a rebase
@@ -128,21 +129,17 @@ func (w *Watch) isNew(dir string) bool {
 // compare returns changes for the worse at one path.
 func (j *judge) compare(path string, before, now state) (changes []Change) {
 	switch {
-	case now.kind == absent, before.same(now):
+	case now.kind == absent, before.same(now), IsLink(path) && j.answers(path),
+		filepath.Base(path) == "gitdir" && now.kind == regular && Leads(pointer(path, "")) == filepath.Dir(path),
+		isConfig(path) && now.kind == regular && j.tolerable(path, before.data, now.data):
 		return nil
 	case before.kind == directory && now.kind == directory:
 		for name, entry := range now.entries {
 			changes = append(changes, j.compare(filepath.Join(path, name), before.entries[name], entry)...)
 		}
 		return changes
-	case filepath.Base(path) == "gitdir" && now.kind == regular && Leads(pointer(path, "")) == filepath.Dir(path):
-		return nil
 	case strings.HasSuffix(path, "/"+rebaseTodo):
 		return j.todo(path, before, now)
-	case IsLink(path) && j.answers(path):
-		return nil
-	case isConfig(path) && now.kind == regular && j.tolerable(path, before.data, now.data):
-		return nil
 	case now.kind == directory && len(now.entries) == 0:
 		return nil
 	}
@@ -190,7 +187,7 @@ func (w *Watch) tolerable(path string, before, now []byte) bool {
 		return false
 	}
 	return !slices.ContainsFunc(settings, func(s Setting) bool {
-		return !old[s] && !s.Harmless() && !w.allows(s.Key) && !w.leadsInside(filepath.Dir(path), s)
+		return !old[s] && !s.harmless() && !w.allows(s.Key) && !w.leadsInside(filepath.Dir(path), s)
 	})
 }
 
@@ -201,7 +198,8 @@ func (w *Watch) allows(key string) bool {
 	})
 }
 
-// leadsInside reports whether a setting names the working tree of a submodule, which leads back to the git directory dir.
+// leadsInside reports whether a setting names the working tree of a submodule, which leads back to
+// the git directory dir.
 func (w *Watch) leadsInside(dir string, s Setting) bool {
 	if s.Key != "core.worktree" || IsLink(dir) {
 		return false
@@ -237,25 +235,26 @@ func (j *judge) dir(dir string) (changes []Change) {
 }
 
 func (j *judge) acceptable(dir, rest string, now state) bool {
+	if now.kind == absent {
+		return true
+	}
 	switch rest {
 	case "config", "config.worktree":
-		return now.kind == absent || now.kind == regular && j.tolerable(filepath.Join(dir, rest), nil, now.data)
+		return now.kind == regular && j.tolerable(filepath.Join(dir, rest), nil, now.data)
 	case "hooks":
-		return now.kind == absent || now.kind == directory && !now.irregular() && j.fromTemplate(now.entries)
+		return now.kind == directory && j.fromTemplate(now.entries)
 	case "commondir":
-		common := CommonOf(dir)
-		return now.kind == absent || now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
-	case "gitdir":
-		return true // without a link that leads back, git does not use it
+		common := commonOf(dir)
+		return now.kind == regular && j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir))
 	}
-	return now.kind == absent
+	return rest == "gitdir" // without a link that leads back, git does not use it
 }
 
-// fromTemplate reports whether all hooks are those that git copies into the user's new
+// fromTemplate reports whether all hooks are files that git copies into the user's new
 // repositories.
 func (j *judge) fromTemplate(entries map[string]state) bool {
 	for name, entry := range entries {
-		if hook, ok := j.template[name]; !ok || !bytes.Equal(hook, entry.data) {
+		if hook, ok := j.template[name]; !ok || entry.kind != regular || !bytes.Equal(hook, entry.data) {
 			return false
 		}
 	}

@@ -21,49 +21,37 @@ type File struct {
 	dir  *openDir
 }
 
-// Info is the metadata of a file that a listing shows.
-type Info struct {
-	Size    int64 // bytes
-	ModTime time.Time
-}
-
 var errNotRegular = errors.New("not a regular file")
 
 // Open opens a regular file for reading. It never blocks; it returns an error for any other kind of
 // file, even if it has replaced a regular one.
 func (f *File) Open() (*os.File, error) {
-	fd, err := openAt(f.dir.fd, f.name)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), f.Path), nil
+	return openAt(f.dir.fd, f.name, f.Path)
 }
 
-// Info returns the metadata of the entry itself; it does not follow a link.
-func (f *File) Info() (Info, error) {
+// ModTime returns when the content of the entry itself was changed; it does not follow a link.
+func (f *File) ModTime() (time.Time, error) {
 	var s unix.Stat_t
 	if err := unix.Fstatat(f.dir.fd, f.name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return Info{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
+		return time.Time{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
 	}
-	return Info{Size: s.Size, ModTime: time.Unix(s.Mtim.Unix())}, nil
+	return time.Unix(s.Mtim.Unix()), nil
 }
 
-// openAt returns a descriptor of the regular file name in dir.
-func openAt(dir int, name string) (int, error) {
+// openAt opens the regular file name in dir. path is its name in errors.
+func openAt(dir int, name, path string) (*os.File, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	var s unix.Stat_t
-	err = unix.Fstat(fd, &s)
-	if err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = errNotRegular
-	}
-	if err != nil {
+	if err == nil {
+		var s unix.Stat_t
+		if err = unix.Fstat(fd, &s); err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
+			err = errNotRegular
+		}
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
 		unix.Close(fd)
-		return -1, err
 	}
-	return fd, nil
+	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
 // An openDir is a directory that stays open while tasks about its entries are left.

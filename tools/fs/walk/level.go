@@ -61,69 +61,52 @@ func (l *level) ignored(full string, isDir bool, first int) bool {
 	return at.global.Match(full[at.skip:], isDir) == Ignored
 }
 
-// below returns the level of a directory inside l's. dir opens its files; abs is its absolute path,
-// and skip the length of its full path with a slash. errs holds the errors of ignore files that
-// could not be read.
-func (l *level) below(dir int, abs string, skip int, user userRules) (*level, []error) {
-	var faults []error
+// level returns the level of a directory inside l's. dir opens its files; abs is its absolute path,
+// and skip the length of its full path with a slash.
+func (w *walker) level(l *level, dir int, abs string, skip int) *level {
 	next := &level{parent: l, skip: skip}
 	found := l == nil
 	if l == nil {
-		next.top, next.global = true, user.Rules
+		next.top, next.global = true, w.user
 	}
 	for i, name := range sources {
-		rules, err := rulesAt(dir, name)
+		rules, err := rulesOf(openAt(dir, name, name))
 		if err != nil {
-			faults = append(faults, &fs.PathError{Op: "read", Path: filepath.Join(abs, name), Err: err})
+			w.fault(filepath.Join(abs, name), err)
 		}
 		next.own[i] = rules
 		found = found || !rules.empty()
 	}
 	if repo.HasLink(dir, "") {
 		next.top, found = true, true
-		exclude, override, err := repositoryRules(abs, user.environ)
-		if err != nil {
-			faults = append(faults, err)
-		}
-		next.exclude, next.global = exclude, user.Rules
+		exclude, override, err := repositoryRules(abs, w.o.Environ)
+		w.fault("", err)
+		next.exclude, next.global = exclude, w.user
 		if override != nil {
 			next.global = *override
 		}
 	}
 	if !found {
-		return l, faults
+		return l
 	}
-	return next, faults
+	return next
 }
 
-// rulesAt reads an ignore file of the directory. A missing file has no rules; a link is not
-// followed.
-func rulesAt(dir int, name string) (Rules, error) {
-	fd, err := openAt(dir, name)
+// rulesOf returns the rules of an ignore file that was opened. A missing file has none, and so has
+// one that is not regular and could block.
+func rulesOf(f *os.File, err error) (Rules, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ELOOP), errors.Is(err, errNotRegular):
 		return Rules{}, nil
 	case err != nil:
 		return Rules{}, err
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	data, err := readWhole(f)
 	if err != nil {
 		return Rules{}, err
 	}
 	return ParseRules(data), nil
-}
-
-// readSmall reads a file by its path, which may be a link: it is the user's own or git's, not the
-// tree's. A file that is not regular, and could block, counts as empty.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readWhole(f)
 }
 
 var errTooLarge = errors.New("an ignore file of more than 1 MiB is not read")
@@ -163,28 +146,27 @@ func ancestors(o Options) []string {
 	return nil
 }
 
-// outset returns the level of dir's parent, nil if nothing above counts, and the path of dir below
-// the highest directory that counts, with a slash, as full paths begin. Parents that cannot be
-// opened have no rules.
-func outset(o Options, user userRules) (*level, string, []error) {
-	dir := o.Dir
-	var l *level
-	var faults []error
-	above := ancestors(o)
+// outset reads the ignore files that apply to the whole walk and returns the level of the root's
+// parent, nil if nothing above counts. It sets prefix to the path of the root below the highest
+// directory that counts, with a slash. Parents that cannot be opened have no rules.
+func (w *walker) outset() (l *level) {
+	var err error
+	w.user, err = optionalRules(repo.UserExcludes(w.o.Environ))
+	w.fault("", err)
+	above := ancestors(w.o)
 	if len(above) == 0 {
-		return nil, "", nil
+		return nil
 	}
 	base := strings.TrimSuffix(above[0], "/") + "/"
+	w.prefix = w.o.Dir[len(base):] + "/"
 	for _, at := range above {
 		f, err := os.Open(at)
 		if err != nil {
-			faults = append(faults, err)
+			w.fault("", err)
 			continue
 		}
-		skip := len(strings.TrimSuffix(at, "/")) + 1 - len(base)
-		next, more := l.below(int(f.Fd()), at, skip, user)
+		l = w.level(l, int(f.Fd()), at, len(strings.TrimSuffix(at, "/"))+1-len(base))
 		f.Close()
-		l, faults = next, append(faults, more...)
 	}
-	return l, dir[len(base):] + "/", faults
+	return l
 }

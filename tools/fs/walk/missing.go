@@ -13,10 +13,8 @@ import (
 // it existed; Visit is not called. left counts what leaves it out: the file, or the highest missing
 // directory on the way to it. If an existing directory is left out, Files counts it.
 func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
-	user, _ := readUserRules(o.Environ) // Files reports errors
-	w := &walker{o: o, user: user}
-	l, prefix, _ := outset(o, user)
-	w.prefix = prefix
+	w := &walker{o: o} // Files reports errors
+	l := w.outset()
 	dir, err := openRoot(root)
 	if err != nil {
 		return false, left
@@ -31,7 +29,7 @@ func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 			kind = fs.ModeDir
 		}
 		if dir != nil {
-			l, _ = l.below(dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(prefix)+len(below), user)
+			l = w.level(l, dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(w.prefix)+len(below))
 			if more {
 				next, _ = dir.open(name)
 			}
@@ -49,25 +47,4 @@ func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 		dir, below = next, below+name+"/"
 	}
 	return true, left
-}
-
-// leave counts an entry that was not taken.
-func (t *Tally) leave(choice Choice, path string, isDir bool) {
-	switch choice {
-	case Deny:
-		t.deny(isDir)
-	case ignoredChoice:
-		t.ignore(path, isDir)
-	}
-}
-
-// Add adds what another tally of the same tree has left out.
-func (t *Tally) Add(left Tally) {
-	t.IgnoredFiles += left.IgnoredFiles
-	t.IgnoredDirs += left.IgnoredDirs
-	t.DeniedFiles += left.DeniedFiles
-	t.DeniedDirs += left.DeniedDirs
-	for _, path := range left.Ignored {
-		t.name(path)
-	}
 }

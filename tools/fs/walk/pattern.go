@@ -107,31 +107,25 @@ const (
 // single backslash at the end.
 func compile(s string, inPath bool) (tokens []token, ok bool) {
 	for i := 0; i < len(s); {
+		t, n := token{lit: s[i]}, 1
 		switch s[i] {
 		case '\\':
 			if i+1 == len(s) {
 				return nil, false
 			}
-			tokens = append(tokens, token{kind: literal, lit: s[i+1]})
-			i += 2
+			t.lit, n = s[i+1], 2
 		case '?':
-			tokens = append(tokens, token{kind: anyByte})
-			i++
+			t.kind = anyByte
 		case '[':
-			set, n := parseClass(s[i:])
-			if n == 0 {
+			t.kind = class
+			if t.set, n = parseClass(s[i:]); n == 0 {
 				return nil, false
 			}
-			tokens = append(tokens, token{kind: class, set: set})
-			i += n
 		case '*':
-			kind, n := stars(s, i, inPath)
-			tokens = append(tokens, token{kind: kind})
-			i += n
-		default:
-			tokens = append(tokens, token{kind: literal, lit: s[i]})
-			i++
+			t.kind, n = stars(s, i, inPath)
 		}
+		tokens = append(tokens, t)
+		i += n
 	}
 	return tokens, true
 }

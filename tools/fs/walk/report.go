@@ -39,13 +39,14 @@ func (t Tally) denied() []string {
 	if t.DeniedDirs > 0 {
 		kinds = append(kinds, text.Count(t.DeniedDirs, "directory"))
 	}
-	switch {
-	case kinds == nil:
+	if kinds == nil {
 		return nil
-	case t.DeniedFiles+t.DeniedDirs == 1:
-		return []string{kinds[0] + " because a rule denies reading it"}
 	}
-	return []string{strings.Join(kinds, " and ") + " because a rule denies reading them"}
+	them := "them"
+	if t.DeniedFiles+t.DeniedDirs == 1 {
+		them = "it"
+	}
+	return []string{strings.Join(kinds, " and ") + " because a rule denies reading " + them}
 }
 
 // Unseen returns lines about what could not be read.
@@ -59,6 +60,17 @@ func (t Tally) Unseen() []string {
 	lines = lines[:min(named, len(lines))]
 	if more := t.Unread - int64(len(lines)); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}
+
+// Remarks returns lines about why a search is incomplete, and about what it left out.
+func Remarks(reasons, leftOut []string) (lines []string) {
+	if len(reasons) > 0 {
+		lines = append(lines, "Incomplete: "+strings.Join(reasons, "; ")+".")
+	}
+	if len(leftOut) > 0 {
+		lines = append(lines, "Left out: "+strings.Join(leftOut, ", ")+".")
 	}
 	return lines
 }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/fault"
 )
 
 // Rules are the lines of one ignore file, in the syntax of gitignore. They compare paths relative
@@ -36,6 +38,25 @@ func ParseRules(data []byte) Rules {
 		}
 	}
 	return r
+}
+
+// GlobRules returns globs as the lines of an ignore file, with their braces expanded. The error is
+// a fault bad_pattern.
+func GlobRules(globs []string) (Rules, error) {
+	var lines []string
+	for _, glob := range globs {
+		all, ok := Braces(glob)
+		if !ok {
+			return Rules{}, fault.Invalidf("bad_pattern", "The braces of %q stand for more than %d globs. Use fewer.", glob, MaxBraces)
+		}
+		for _, line := range all {
+			if strings.HasPrefix(line, "#") {
+				line = `\` + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	return ParseRules([]byte(strings.Join(lines, "\n"))), nil
 }
 
 // trimBlanks cuts the spaces at the end of a line, but not an escaped one.

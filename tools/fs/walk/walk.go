@@ -89,15 +89,9 @@ const (
 // Files walks the tree below root. It never follows a link, and continues after errors. When ctx
 // ends, it returns soon, with its tally so far and the context's cause.
 func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
-	user, err := readUserRules(o.Environ)
-	w := &walker{o: o, user: user, ended: ctx.Err}
+	w := &walker{o: o, ended: ctx.Err}
 	w.wake.L = &w.mu
-	w.fault("", err)
-	start, prefix, faults := outset(o, user)
-	w.prefix = prefix
-	for _, err := range faults {
-		w.fault("", err)
-	}
+	start := w.outset()
 	dir, err := openRoot(root)
 	if err != nil {
 		w.fault(".", err)
@@ -134,7 +128,7 @@ type walker struct {
 	tasks
 	ended  func() error // the context's Err
 	o      Options
-	user   userRules
+	user   Rules  // of the user's own ignore file
 	prefix string // the beginning of full paths
 
 	visited atomic.Int64
@@ -194,10 +188,7 @@ func (w *walker) visit(files []*File) {
 // and directories pushed on the stack. l is its parent's level.
 func (w *walker) read(d *openDir, below string, l *level) {
 	abs := strings.TrimSuffix(w.o.Dir+"/"+below, "/")
-	l, faults := l.below(d.fd, abs, len(w.prefix)+len(below), w.user)
-	for _, err := range faults {
-		w.fault("", err)
-	}
+	l = w.level(l, d.fd, abs, len(w.prefix)+len(below))
 	for w.ended() == nil && !w.stopped() {
 		entries, err := d.file.ReadDir(readAtOnce)
 		w.sort(d, below, l, entries)
@@ -217,22 +208,19 @@ func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry)
 	var left Tally
 	for _, e := range entries {
 		path := below + e.Name()
-		switch w.choose(path, l, e.Type()) {
-		case Leave:
-		case Deny:
-			left.deny(e.IsDir())
-		case Take:
-			if e.IsDir() {
-				d.keep()
-				w.push(task{dir: d, name: e.Name(), path: path, level: l})
-				continue
-			}
-			files = append(files, &File{Path: path, Type: e.Type(), name: e.Name(), dir: d})
+		switch choice := w.choose(path, l, e.Type()); {
+		case choice != Take:
+			left.leave(choice, path, e.IsDir())
+		case e.IsDir():
+			d.keep()
+			w.push(task{dir: d, name: e.Name(), path: path, level: l})
 		default:
-			left.ignore(path, e.IsDir())
+			files = append(files, &File{Path: path, Type: e.Type(), name: e.Name(), dir: d})
 		}
 	}
-	w.count(left)
+	w.counts.Lock()
+	w.tally.Add(left)
+	w.counts.Unlock()
 	for len(files) > 0 {
 		n := min(chunk, len(files))
 		d.keep()
@@ -253,30 +241,27 @@ func (w *walker) choose(path string, l *level, kind fs.FileMode) Choice {
 		choice = w.o.Choose(path, kind)
 	}
 	switch {
-	case choice == Leave, choice == Deny:
-		return choice
+	case choice == Force:
+		return Take
 	case choice == Take && l.ignored(w.prefix+path, kind.IsDir(), first):
 		return ignoredChoice
-	default:
-		return Take
 	}
+	return choice
 }
 
-func (t *Tally) deny(isDir bool) {
-	if isDir {
+// leave counts an entry that was not taken.
+func (t *Tally) leave(choice Choice, path string, isDir bool) {
+	switch {
+	case choice == Deny && isDir:
 		t.DeniedDirs++
-		return
-	}
-	t.DeniedFiles++
-}
-
-func (t *Tally) ignore(path string, isDir bool) {
-	if !isDir {
+	case choice == Deny:
+		t.DeniedFiles++
+	case choice == ignoredChoice && isDir:
+		t.IgnoredDirs++
+		t.name(path)
+	case choice == ignoredChoice:
 		t.IgnoredFiles++
-		return
 	}
-	t.IgnoredDirs++
-	t.name(path)
 }
 
 // name keeps the first few directories by name, in whatever order they come.
@@ -286,18 +271,14 @@ func (t *Tally) name(path string) {
 	t.Ignored = t.Ignored[:min(maxIgnored, len(t.Ignored))]
 }
 
-func (w *walker) count(left Tally) {
-	if left.IgnoredFiles+left.IgnoredDirs+left.DeniedFiles+left.DeniedDirs == 0 {
-		return
-	}
-	w.counts.Lock()
-	defer w.counts.Unlock()
-	w.tally.IgnoredFiles += left.IgnoredFiles
-	w.tally.IgnoredDirs += left.IgnoredDirs
-	w.tally.DeniedFiles += left.DeniedFiles
-	w.tally.DeniedDirs += left.DeniedDirs
+// Add adds what another tally of the same tree has left out.
+func (t *Tally) Add(left Tally) {
+	t.IgnoredFiles += left.IgnoredFiles
+	t.IgnoredDirs += left.IgnoredDirs
+	t.DeniedFiles += left.DeniedFiles
+	t.DeniedDirs += left.DeniedDirs
 	for _, path := range left.Ignored {
-		w.tally.name(path)
+		t.name(path)
 	}
 }
 

@@ -15,10 +15,12 @@ import (
 // keepAttributes sets the owner, group, extended attributes (access lists among them) and mode of
 // to to those of from. It returns errInPlace if it cannot.
 func keepAttributes(from, to *os.File) error {
-	want, got, mode, err := owners(from, to)
-	if err != nil {
+	old, errOld := from.Stat()
+	made, errMade := to.Stat()
+	if err := errors.Join(errOld, errMade); err != nil {
 		return err
 	}
+	want, got := old.Sys().(*syscall.Stat_t), made.Sys().(*syscall.Stat_t)
 	if want.Uid != got.Uid || want.Gid != got.Gid {
 		if err := to.Chown(int(want.Uid), int(want.Gid)); err != nil {
 			return errInPlace
@@ -29,17 +31,7 @@ func keepAttributes(from, to *os.File) error {
 	}
 	// The mode comes last: a change of owner clears set-user-id, and an access list changes the
 	// group's bits.
-	return to.Chmod(mode)
-}
-
-// owners returns the owners of both files, and the mode of from.
-func owners(from, to *os.File) (want, got *syscall.Stat_t, mode os.FileMode, err error) {
-	a, errA := from.Stat()
-	b, errB := to.Stat()
-	if err := errors.Join(errA, errB); err != nil {
-		return nil, nil, 0, err
-	}
-	return a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t), a.Mode(), nil
+	return to.Chmod(old.Mode())
 }
 
 // keepXattrs sets the extended attributes of to to those of from. Labels that the system sets by
@@ -95,7 +87,8 @@ func xattrs(f *os.File) (map[string][]byte, error) {
 	return all, err
 }
 
-// grow calls get with a larger and larger buffer until it fits. 64 KiB is the kernel's limit for both lists and values.
+// grow calls get with a larger and larger buffer until it fits. 64 KiB is the kernel's limit for
+// both lists and values.
 func grow(get func([]byte) (int, error)) ([]byte, error) {
 	for size := 256; ; size *= 16 {
 		buf := make([]byte, size)

@@ -4,8 +4,8 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -36,7 +36,7 @@ func (f *buffer) path(p Path) Path {
 func (f *buffer) file(p Path) (*File, error) {
 	held, err := stateFile(f.Text)
 	if err != nil {
-		return nil, fault.Failedf("io_error", "%s is open in an editor, and its text there cannot be held: %v.", p.Shown(), cause(err))
+		return nil, ioError(p, "is open in an editor, and its text there cannot be held", err)
 	}
 	return &File{File: held, Path: f.path(p), Info: f.info()}, nil
 }
@@ -44,7 +44,7 @@ func (f *buffer) file(p Path) (*File, error) {
 // contentOfBuffer returns the text as a Content.
 func (v *View) contentOfBuffer(f *buffer, p Path) *Content {
 	c := v.absent(f.path(p))
-	c.Data, c.State, c.Links = f.Text, StateOf(f.info()), 1
+	c.Data, c.info, c.State, c.Links = f.Text, f.info(), StateOf(f.info()), 1
 	c.State.Hash = f.hash
 	return c
 }
@@ -66,19 +66,15 @@ func (v *View) changeBuffer(ctx context.Context, name string, how func(*Content)
 	if f == nil {
 		return Written{}, fault.Invalidf("stale_file", "%s was closed in the editor while this call was working on it. Nothing was changed; read it again.", p.Shown())
 	}
-	old := v.contentOfBuffer(f, p)
-	next, err := how(old)
-	if err != nil {
-		return Written{}, err
-	}
-	out := Written{Path: old.Path, InEditor: inEditor, Same: bytes.Equal(old.Data, next.Data)}
-	if !out.Same {
-		if f, err = v.edit(ctx, f, p, next.Data); err != nil {
-			return Written{}, err
+	out, err := v.change(ctx, v.contentOfBuffer(f, p), how, func(data []byte) (os.FileInfo, error) {
+		made, err := v.edit(ctx, f, p, data)
+		if err != nil {
+			return nil, err
 		}
-	}
-	v.Record(p.Real, old.after(next, f.info()))
-	return out, nil
+		return made.info(), nil
+	})
+	out.InEditor = inEditor
+	return out, err
 }
 
 // edit asks the editor for the change to next, if next is a text that a buffer can hold.
@@ -88,9 +84,6 @@ func (v *View) edit(ctx context.Context, f *buffer, p Path, next []byte) (*buffe
 		return nil, fault.Invalidf("file_too_large", "%s is open in an editor, and would become larger there than %d MiB, the most that is held of one buffer. Nothing was changed.", p.Shown(), MaxBuffer>>20)
 	case !utf8.Valid(next):
 		return nil, fault.Invalidf("lossy_encoding", "%s is open in an editor, where it is UTF-8, and the new text is not. Nothing was changed.", p.Shown())
-	}
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
 	}
 	return v.buffers.edit(ctx, v.grant.Call, f, next)
 }
@@ -104,7 +97,7 @@ func (v *View) besideEditor(old *Content) error {
 	if old.Links < 2 {
 		return nil
 	}
-	if f := v.buffers.ofFile(old.inode()); f != nil {
+	if f := v.buffers.ofFile(old.State.inode()); f != nil {
 		return fault.Invalidf("buffer_open", "%s is a hard link of %s, which is open in an editor. Nothing was changed; change it by that name.", old.Path.Shown(), shown(f.Real))
 	}
 	return nil

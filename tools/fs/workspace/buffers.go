@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -276,12 +277,7 @@ func (b *Buffers) all() []*buffer {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := make([]*buffer, 0, len(b.open))
-	for _, f := range b.open {
-		list = append(list, f)
-	}
-	slices.SortFunc(list, func(x, y *buffer) int { return cmp.Compare(x.Real, y.Real) })
-	return list
+	return slices.SortedFunc(maps.Values(b.open), func(x, y *buffer) int { return cmp.Compare(x.Real, y.Real) })
 }
 
 // at returns the buffer of the file at the real path; nil: none is open.
@@ -298,11 +294,7 @@ func (b *Buffers) at(real string) *buffer {
 // disk.
 func (b *Buffers) ofFile(id inode) *buffer {
 	for _, f := range b.all() {
-		info, err := os.Lstat(f.Real)
-		if err != nil {
-			continue
-		}
-		if s := StateOf(info); (inode{s.Device, s.Inode}) == id {
+		if info, err := os.Lstat(f.Real); err == nil && StateOf(info).inode() == id {
 			return f
 		}
 	}

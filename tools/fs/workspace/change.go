@@ -4,10 +4,11 @@ package workspace
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace/text"
@@ -31,6 +32,28 @@ type Written struct {
 	InEditor string
 	// OtherNames is what Content.OtherNames returned for the file.
 	OtherNames string
+}
+
+// Notes returns OtherNames and InEditor as lines for the model.
+func (w Written) Notes() (lines string) {
+	for _, note := range []string{w.OtherNames, w.InEditor} {
+		if note != "" {
+			lines += "Note: " + note + "\n"
+		}
+	}
+	return lines
+}
+
+// Lossy returns the fault lossy_encoding for an error of text.Encoding.Encode for content, or a
+// part of it; field is the JSON pointer of content. It returns any other error unchanged.
+func Lossy(err error, field, content string) error {
+	l, ok := errors.AsType[*text.Lossy](err)
+	if !ok {
+		return err
+	}
+	line := text.LineAt(content, strings.IndexRune(content, l.Rune))
+	return fault.Invalidf("lossy_encoding", "The file is in %s, which cannot hold %q (U+%04X) on line %d of %s. Nothing was written. Leave the character out, or convert the file to UTF-8 first.",
+		l.Encoding, l.Rune, l.Rune, line, strings.TrimPrefix(field, "/")).At(field)
 }
 
 // Change replaces the content of the file that name resolves to by the result of how, or creates
@@ -61,27 +84,57 @@ func (v *View) Change(ctx context.Context, name string, how func(*Content) (Upda
 		return Written{}, err
 	}
 	defer release()
-	if !p.Exists {
-		return v.create(ctx, p, how)
+	old := v.absent(p)
+	write := func(data []byte) (os.FileInfo, error) { return v.createFile(p, data) }
+	if p.Exists {
+		f, err := v.openForChange(p)
+		if err != nil {
+			return Written{}, err
+		}
+		defer f.Close()
+		// The file itself is locked beside its name: a change under another of its names may be
+		// running.
+		unlink, err := v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d", StateOf(f.Info).inode()))
+		if err != nil {
+			return Written{}, err
+		}
+		defer unlink()
+		if old, err = v.contentOf(f); err != nil {
+			return Written{}, err
+		}
+		if err := v.askable(old); err != nil {
+			return Written{}, err
+		}
+		write = func(data []byte) (os.FileInfo, error) { return v.replace(f, old, data) }
 	}
-	f, err := v.openForChange(p)
+	return v.change(ctx, old, how, func(data []byte) (os.FileInfo, error) {
+		if err := v.besideEditor(old); err != nil {
+			return nil, err
+		}
+		return write(data)
+	})
+}
+
+// change computes the new content of old, has write write it, and records the new state. write
+// returns the metadata of the result.
+func (v *View) change(ctx context.Context, old *Content, how func(*Content) (Update, error), write func(data []byte) (os.FileInfo, error)) (Written, error) {
+	next, err := how(old)
 	if err != nil {
 		return Written{}, err
 	}
-	defer f.Close()
-	unlink, err := v.lockLinks(ctx, f)
-	if err != nil {
-		return Written{}, err
+	out := Written{Path: old.Path, Created: !old.Path.Exists, OtherNames: old.OtherNames()}
+	out.Same = !out.Created && bytes.Equal(old.Data, next.Data)
+	info := old.info
+	if !out.Same {
+		if err := context.Cause(ctx); err != nil {
+			return Written{}, err
+		}
+		if info, err = write(next.Data); err != nil {
+			return Written{}, err
+		}
 	}
-	defer unlink()
-	old, err := v.contentOf(f)
-	if err != nil {
-		return Written{}, err
-	}
-	if err := v.askable(old); err != nil {
-		return Written{}, err
-	}
-	return v.update(ctx, f, old, how)
+	v.Record(old.Path.Real, old.after(next, info))
+	return out, nil
 }
 
 // lock resolves name and locks the result. After waiting, it resolves and judges the path again.
@@ -103,51 +156,6 @@ func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(
 		return p, nil, err
 	}
 	return again, release, nil
-}
-
-// lockLinks locks the file itself beside its name: a change under another of its names may be
-// running.
-func (v *View) lockLinks(ctx context.Context, f *File) (func(), error) {
-	s := StateOf(f.Info)
-	return v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d:%d", s.Device, s.Inode))
-}
-
-func (v *View) update(ctx context.Context, f *File, old *Content, how func(*Content) (Update, error)) (Written, error) {
-	next, err := how(old)
-	if err != nil {
-		return Written{}, err
-	}
-	out := Written{Path: f.Path, Same: bytes.Equal(old.Data, next.Data), OtherNames: old.OtherNames()}
-	if out.Same {
-		v.Record(f.Path.Real, old.after(next, f.Info))
-		return out, nil
-	}
-	if err := cmp.Or(context.Cause(ctx), v.besideEditor(old)); err != nil {
-		return Written{}, err
-	}
-	info, err := v.replace(f, old, next.Data)
-	if err != nil {
-		return Written{}, err
-	}
-	v.Record(f.Path.Real, old.after(next, info))
-	return out, nil
-}
-
-func (v *View) create(ctx context.Context, p Path, how func(*Content) (Update, error)) (Written, error) {
-	absent := v.absent(p)
-	next, err := how(absent)
-	if err != nil {
-		return Written{}, err
-	}
-	if err := cmp.Or(context.Cause(ctx), v.besideEditor(absent)); err != nil {
-		return Written{}, err
-	}
-	info, err := v.createFile(p, next.Data)
-	if err != nil {
-		return Written{}, err
-	}
-	v.Record(p.Real, absent.after(next, info))
-	return Written{Path: p, Created: true}, nil
 }
 
 // after returns the state of the file once it holds next and has the metadata of info.

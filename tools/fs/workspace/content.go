@@ -3,7 +3,8 @@
 package workspace
 
 import (
-	"errors"
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +26,8 @@ type Content struct {
 	Path  Path
 	Data  []byte // must not be modified; nil when the file does not exist
 	State State  // metadata and hash of Data; Seen and Whole are empty
-	Links int    // names that the file has
+	info  os.FileInfo
+	Links int // names that the file has
 	read  State
 	known bool
 	// beside is the fault of a change while an editor holds the file open under another name; nil:
@@ -71,16 +73,13 @@ func (v *View) Missing(c *Content) error { return v.notFound(c.Path) }
 // Look reads the whole file that name resolves to, as Change would. A missing file is not an error.
 // It returns the fault file_too_large and those of Open.
 func (v *View) Look(name string) (*Content, error) {
-	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
-	if err != nil {
+	p, b, err := v.find(name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if b, err := v.buffer(p); err != nil {
-		return nil, err
-	} else if b != nil {
+	case b != nil:
 		return v.contentOfBuffer(b, p), nil
-	}
-	if !p.Exists {
+	case !p.Exists:
 		return v.absent(p), nil
 	}
 	f, err := v.open(p, os.O_RDONLY)
@@ -92,22 +91,17 @@ func (v *View) Look(name string) (*Content, error) {
 	if err == nil && c.Links > 1 {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.shown[c.inode()] = true
+		v.shown[c.State.inode()] = true
 	}
 	return c, err
 }
-
-// An inode identifies a file, whatever its names are.
-type inode struct{ device, number uint64 }
-
-func (c *Content) inode() inode { return inode{c.State.Device, c.State.Inode} }
 
 // askable returns a fault if the file has names that the user could not have been asked about: they
 // did not exist, or belonged to another file, when Look returned it.
 func (v *View) askable(c *Content) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if c.Links < 2 || v.shown[c.inode()] {
+	if c.Links < 2 || v.shown[c.State.inode()] {
 		return nil
 	}
 	return fault.Invalidf("stale_file", "%s has %d hard links, which it did not have when the call was checked. The change would also show under its other names, which may lie anywhere, and the user was not asked about that. Nothing was written; send the call again.",
@@ -130,7 +124,7 @@ func (v *View) contentOf(f *File) (*Content, error) {
 		return nil, err
 	}
 	c := v.absent(f.Path)
-	c.Data, c.State, c.Links = data, StateOf(info), 1
+	c.Data, c.info, c.State, c.Links = data, info, StateOf(info), 1
 	c.State.Hash = Hash(data)
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		c.Links = int(sys.Nlink)
@@ -143,45 +137,47 @@ func (v *View) contentOf(f *File) (*Content, error) {
 func readWhole(f *File) ([]byte, os.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
+		return nil, nil, ioError(f.Path, "cannot be read", err)
 	}
 	tooLarge := fault.Invalidf("file_too_large", "%s is larger than %d MiB, the most that is changed at once. Use Bash (sed, for example) to change it.", f.Path.Shown(), maxContent>>20)
 	if info.Size() > maxContent { // before memory is allocated: a sparse file can have any size
 		return nil, nil, tooLarge
 	}
-	data := make([]byte, 0, info.Size()+1) // one more, so that the end is reached without growing
-	for {
-		n, err := f.ReadAt(data[len(data):cap(data)], int64(len(data)))
-		data = data[:len(data)+n]
-		switch {
-		case len(data) > maxContent:
-			return nil, nil, tooLarge
-		case errors.Is(err, io.EOF):
-			return data, info, nil
-		case err != nil:
-			return nil, nil, fault.Failedf("io_error", "%s cannot be read: %v.", f.Path.Shown(), cause(err))
-		case len(data) == cap(data):
-			data = append(data, 0)[:len(data)]
-		}
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so much that the end is reached without growing
+	if _, err := data.ReadFrom(io.NewSectionReader(f, 0, maxContent+1)); err != nil {
+		return nil, nil, ioError(f.Path, "cannot be read", err)
 	}
+	if data.Len() > maxContent {
+		return nil, nil, tooLarge
+	}
+	return data.Bytes(), info, nil
+}
+
+// Patient returns a reader of r that reads a megabyte at most at once. Once ctx has ended, it
+// returns the cause.
+func Patient(ctx context.Context, r io.Reader) io.Reader { return &patient{ctx, r} }
+
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
+	}
+	return p.r.Read(b[:min(len(b), 1<<20)])
 }
 
 // A Hasher computes the hash of a content that is read in pieces. It is XXH64, which is as fast as
 // memory. It does not protect against an attacker who can write the file.
-type Hasher struct{ sum xxhash.Digest }
+type Hasher struct{ *xxhash.Digest }
 
 // NewHasher returns a hasher that has read nothing yet.
-func NewHasher() *Hasher {
-	h := &Hasher{}
-	h.sum.Reset()
-	return h
-}
+func NewHasher() Hasher { return Hasher{xxhash.New()} }
 
-// Add adds the next piece.
-func (h *Hasher) Add(piece []byte) { _, _ = h.sum.Write(piece) } // a digest never fails
-
-// Sum returns the hash of what was added, as hexadecimal text.
-func (h *Hasher) Sum() string { return hexadecimal(h.sum.Sum64()) }
+// Sum returns the hash of what was written to h, as hexadecimal text.
+func (h Hasher) Sum() string { return hexadecimal(h.Sum64()) }
 
 // Hash returns the hash of a whole content, equal to that of a Hasher.
 func Hash(data []byte) string { return hexadecimal(xxhash.Sum64(data)) }

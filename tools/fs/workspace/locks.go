@@ -44,10 +44,12 @@ func OpenLocks(dir string) (*Locks, error) {
 	l := NewLocks()
 	l.notes = dir
 	for _, note := range notes {
-		if temp, err := os.Readlink(filepath.Join(dir, note.Name())); err == nil && isTemp(note.Name()) && filepath.Base(temp) == note.Name() {
+		name := note.Name()
+		isTemp := strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+		if temp, err := os.Readlink(filepath.Join(dir, name)); err == nil && isTemp && filepath.Base(temp) == name {
 			_ = os.Remove(temp) // most are gone already; the note is removed last
 		}
-		_ = os.Remove(filepath.Join(dir, note.Name()))
+		_ = os.Remove(filepath.Join(dir, name))
 	}
 	return l, nil
 }
@@ -55,11 +57,8 @@ func OpenLocks(dir string) (*Locks, error) {
 // note records that a temporary file is about to exist at path, until forget is called. Without a
 // note (on a full disk) a file may be left behind, so a failure is ignored.
 func (l *Locks) note(path string) (forget func()) {
-	if l.notes == "" {
-		return func() {}
-	}
 	name := filepath.Join(l.notes, filepath.Base(path))
-	if os.Symlink(path, name) != nil {
+	if l.notes == "" || os.Symlink(path, name) != nil {
 		return func() {}
 	}
 	return func() { _ = os.Remove(name) }
@@ -67,11 +66,8 @@ func (l *Locks) note(path string) (forget func()) {
 
 const tempPrefix, tempSuffix = ".toold-", ".tmp"
 
-func isTemp(name string) bool {
-	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
-}
-
-// acquire waits for key until ctx ends, whose cause it then returns. Otherwise the caller must call release, once.
+// acquire waits for key until ctx ends, whose cause it then returns. Otherwise the caller must call
+// release, once.
 func (l *Locks) acquire(ctx context.Context, key string) (release func(), err error) {
 	l.mu.Lock()
 	k := l.held[key]

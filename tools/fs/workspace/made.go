@@ -37,7 +37,7 @@ func (v *View) Begin() Beginning {
 	for _, change := range v.grant.Changes {
 		switch info, err := os.Lstat(change.Real); {
 		case err == nil:
-			b.there[inodeOf(info)] = true
+			b.there[StateOf(info).inode()] = true
 		case os.IsNotExist(err):
 			b.absent = append(b.absent, change.Real)
 		}
@@ -73,15 +73,11 @@ func (v *View) Made(ctx context.Context, b Beginning, created []string) (made []
 // moved reports whether an entry was at another place when the call began.
 func (b Beginning) moved(entry fs.DirEntry) bool {
 	info, err := entry.Info()
-	return err != nil || b.there[inodeOf(info)]
+	return err != nil || b.there[StateOf(info).inode()]
 }
 
-func inodeOf(info fs.FileInfo) inode {
-	s := StateOf(info)
-	return inode{s.Device, s.Inode}
-}
-
-// note records the state of a file that was made since b. left is how many bytes may still be hashed.
+// note records the state of a file that was made since b. left is how many bytes may still be
+// hashed.
 func (v *View) note(real string, b Beginning, left *int64) bool {
 	p := Path{Named: real, Real: real, Seen: real, Exists: true}
 	if v.ws.Place(real) == Hidden || p.whyReadDenied(v.grant.ReadDenied) != "" {
@@ -93,18 +89,18 @@ func (v *View) note(real string, b Beginning, left *int64) bool {
 	}
 	defer f.Close()
 	facts, ok := f.Info.Sys().(*syscall.Stat_t)
-	if !ok || facts.Nlink != 1 || b.there[inodeOf(f.Info)] || idOf(f.File).Born < b.since.UnixNano() {
+	if !ok || facts.Nlink != 1 || b.there[StateOf(f.Info).inode()] || idOf(f.File).Born < b.since.UnixNano() {
 		return false
 	}
-	if *left -= f.Info.Size(); *left < 0 {
-		s := StateOf(f.Info)
-		s.Whole = true
-		v.Record(real, s)
-		return true
+	s := StateOf(f.Info)
+	s.Whole = true
+	if *left -= f.Info.Size(); *left >= 0 {
+		c, err := v.contentOf(f)
+		if err != nil {
+			return false
+		}
+		s = c.after(Update{Data: c.Data, Whole: true}, f.Info)
 	}
-	c, err := v.contentOf(f)
-	if err == nil {
-		v.Record(real, c.after(Update{Data: c.Data, Whole: true}, f.Info))
-	}
-	return err == nil
+	v.Record(real, s)
+	return true
 }

@@ -44,8 +44,7 @@ const largestText = 2*MaxBuffer + 2
 func (b *Buffers) hold(real string) bool {
 	f := b.at(real)
 	if info, err := os.Lstat(real); f == nil && err == nil {
-		s := StateOf(info)
-		f = b.ofFile(inode{s.Device, s.Inode})
+		f = b.ofFile(StateOf(info).inode())
 	}
 	return f != nil && f.differs(look(f.Real, f))
 }

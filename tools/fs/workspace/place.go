@@ -17,7 +17,8 @@ const (
 	Outside Place = iota
 	// InRoot is a root or lies below one.
 	InRoot
-	// Readable lies in a directory that may be read like a root: a spill folder, an additional directory.
+	// Readable lies in a directory that may be read like a root: a spill folder, an additional
+	// directory.
 	Readable
 	// Public lies in one of the system's public directories, and every user may read it.
 	Public
@@ -35,7 +36,7 @@ func (w *Workspace) Place(real string) Place {
 		dirs  []string
 		place Place
 	}{{w.public, Public}, {w.scratch(), Scratch}, {w.roots, InRoot}, {w.readable, Readable}, {w.hidden, Hidden}} {
-		if dir, ok := deepest(c.dirs, real); ok && len(dir) >= len(best) {
+		if dir := pathname.Deepest(c.dirs, real); dir != "" && len(dir) >= len(best) {
 			best, place = dir, c.place
 		}
 	}
@@ -50,14 +51,14 @@ func (w *Workspace) Place(real string) Place {
 
 // Lent reports whether the real path lies in a hidden directory and may be read all the same.
 func (w *Workspace) Lent(real string) bool {
-	_, hidden := deepest(w.hidden, real)
-	return hidden && w.lent != nil && w.lent(real)
+	return pathname.Deepest(w.hidden, real) != "" && w.lent != nil && w.lent(real)
 }
 
 // scratch returns the real paths of the directories for temporary files.
 func (w *Workspace) scratch() []string { return w.anchors[len(w.roots):] }
 
-// HiddenBelow returns a directory of the daemon's own that lies below the one at the real path; empty: there is none.
+// HiddenBelow returns a directory of the daemon's own that lies below the one at the real path;
+// empty: there is none.
 func (w *Workspace) HiddenBelow(real string) string {
 	for _, dir := range w.hidden {
 		if pathname.Within(real, dir) {

@@ -6,9 +6,7 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/toold/toold/tools/fault"
@@ -71,68 +69,28 @@ func (w *Workspace) FindReadDenied(ctx context.Context, dir string, denied func(
 		return "", "", errors.Is(err, fs.ErrPermission)
 	}
 	defer root.Close()
-	s := &readDeniedSearch{w: w, root: root, top: dir, denied: denied, below: []string{"."}, sure: true}
-	for len(s.below) > 0 && s.path == "" && s.seen <= maxSearched {
-		if ctx.Err() != nil {
-			return "", "", false
-		}
-		next := s.below[0]
-		s.below = s.below[1:]
-		s.read(next)
-	}
-	return s.path, s.why, s.path != "" || s.sure && s.seen <= maxSearched
-}
-
-// A readDeniedSearch is the state of one FindReadDenied. below holds the directories that are still
-// to be read, relative to root.
-type readDeniedSearch struct {
-	w         *Workspace
-	root      *os.Root
-	top       string
-	denied    func(real string) string
-	below     []string
-	seen      int
-	path, why string
-	sure      bool // everything that was met could be read
-}
-
-// read judges the entries of one directory.
-func (s *readDeniedSearch) read(dir string) {
-	d, err := s.root.OpenFile(dir, openDirectory, 0)
-	if err != nil {
-		s.missed(err)
-		return
-	}
-	defer d.Close()
-	for s.path == "" && s.seen <= maxSearched {
-		entries, err := d.ReadDir(256)
-		for _, e := range entries {
-			s.look(filepath.Join(dir, e.Name()), e)
-		}
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			s.missed(err)
-			return
+	sure, seen := true, 0
+	for below := []string{"."}; len(below) > 0; below = below[1:] {
+		for e, err := range Entries(root.OpenFile(below[0], openDirectory, 0)) {
+			if err != nil {
+				sure = sure && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist))
+				break
+			}
+			if seen++; seen > maxSearched || ctx.Err() != nil {
+				return "", "", false
+			}
+			rel := filepath.Join(below[0], e.Name())
+			real := filepath.Join(dir, rel)
+			if e.IsDir() && w.Place(real) == Hidden {
+				continue
+			}
+			if why := w.whyReadDenied(real, e.Type(), denied); why != "" {
+				return real, why, true
+			}
+			if e.IsDir() {
+				below = append(below, rel)
+			}
 		}
 	}
-}
-
-func (s *readDeniedSearch) look(rel string, e fs.DirEntry) {
-	real := filepath.Join(s.top, rel)
-	if s.seen++; s.path != "" || e.IsDir() && s.w.Place(real) == Hidden {
-		return
-	}
-	if why := s.w.whyReadDenied(real, e.Type(), s.denied); why != "" {
-		s.path, s.why = real, why
-		return
-	}
-	if e.IsDir() {
-		s.below = append(s.below, rel)
-	}
-}
-
-func (s *readDeniedSearch) missed(err error) {
-	s.sure = s.sure && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist))
+	return "", "", sure
 }

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"maps"
@@ -128,9 +129,14 @@ func StateOf(info fs.FileInfo) State {
 	return s
 }
 
+// An inode identifies a file, whatever its names are.
+type inode struct{ device, number uint64 }
+
+func (s State) inode() inode { return inode{s.Device, s.Inode} }
+
 // sameFacts reports whether size, times and inode are equal.
 func (s State) sameFacts(o State) bool {
-	return s.Size == o.Size && s.Mtime.Equal(o.Mtime) && s.Ctime.Equal(o.Ctime) && s.Device == o.Device && s.Inode == o.Inode
+	return s.Size == o.Size && s.Mtime.Equal(o.Mtime) && s.Ctime.Equal(o.Ctime) && s.inode() == o.inode()
 }
 
 // Same reports whether both states are of the same content: by hash if both have one, otherwise by
@@ -159,13 +165,7 @@ func (s State) join(before State) State {
 	if !s.Same(before) {
 		return s
 	}
-	s.Whole = s.Whole || before.Whole
-	if s.Hash == "" {
-		s.Hash = before.Hash
-	}
-	if s.Lines == 0 {
-		s.Lines = before.Lines
-	}
+	s.Whole, s.Hash, s.Lines = s.Whole || before.Whole, cmp.Or(s.Hash, before.Hash), cmp.Or(s.Lines, before.Lines)
 	if s.Text == nil {
 		s.Text = before.Text
 	}
@@ -181,24 +181,15 @@ func addRange(runs []Range, r Range) []Range {
 		return runs
 	}
 	var out []Range
-	placed := false
 	for _, x := range runs {
-		switch {
-		case x.Last+1 < r.First:
+		if x.Last+1 < r.First || r.Last+1 < x.First {
 			out = append(out, x)
-		case r.Last+1 < x.First:
-			if !placed {
-				out, placed = append(out, r), true
-			}
-			out = append(out, x)
-		default:
-			r.First, r.Last = min(r.First, x.First), max(r.Last, x.Last)
+		} else {
+			r = Range{min(r.First, x.First), max(r.Last, x.Last)}
 		}
 	}
-	if !placed {
-		out = append(out, r)
-	}
-	return out
+	at, _ := slices.BinarySearchFunc(out, r, func(x, r Range) int { return cmp.Compare(x.First, r.First) })
+	return slices.Insert(out, at, r)
 }
 
 // Now returns the present state of the file at a real path, and whether its content differs from
@@ -231,7 +222,7 @@ func (m *ReadState) Now(real string) (now State, changed bool) {
 	}
 	defer f.Close()
 	hasher := NewHasher()
-	if _, err := io.Copy(&hasher.sum, io.LimitReader(f, now.Size+1)); err != nil {
+	if _, err := io.Copy(hasher, io.LimitReader(f, now.Size+1)); err != nil {
 		return now, true
 	}
 	now.Hash = hasher.Sum()

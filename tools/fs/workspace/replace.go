@@ -70,7 +70,7 @@ func unchanged(f *File, old *Content, now func() (os.FileInfo, error)) error {
 	if s.sameFacts(old.State) {
 		return nil
 	}
-	if s.Device != old.State.Device || s.Inode != old.State.Inode {
+	if s.inode() != old.State.inode() {
 		return stale
 	}
 	if data, _, err := readWhole(f); err != nil || Hash(data) != old.State.Hash {
@@ -223,5 +223,5 @@ func (v *View) unwritten(p Path, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fault.Invalidf("not_a_directory", "%s cannot be created: a part of the path to it is a file, not a directory.", p.Shown())
 	}
-	return fault.Failedf("io_error", "%s could not be written: %v. It is unchanged.", p.Shown(), cause(err))
+	return fault.Failedf("io_error", "%s could not be written: %v. It is unchanged.", p.Shown(), Cause(err))
 }

@@ -75,12 +75,9 @@ const maxLinks = 40
 // it opens is still what Resolve returned. It returns the faults invalid_input, link_loop,
 // magic_link, permission_denied and name_too_long.
 func (w *Workspace) Resolve(dir, name string) (Path, error) {
-	name, err := decodeName(name)
+	name, err := absolute(dir, name)
 	if err != nil {
 		return Path{}, err
-	}
-	if !filepath.IsAbs(name) {
-		name = dir + "/" + name
 	}
 	r, err := follow(w, name)
 	if err != nil {
@@ -99,15 +96,11 @@ func (w *Workspace) path(named, at string, p Path) Path {
 // ResolveEntry resolves the directory that name lies in, and appends the last part of name. The
 // result is the directory entry itself, even if it is a link.
 func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
-	name, err := decodeName(name)
+	name, err := absolute(dir, name)
 	if err != nil {
 		return Path{}, err
 	}
-	if !filepath.IsAbs(name) {
-		name = dir + "/" + name
-	}
-	name = filepath.Clean(name)
-	if name == "/" {
+	if name = filepath.Clean(name); name == "/" {
 		return w.Resolve(dir, name)
 	}
 	p, err := w.Resolve("/", filepath.Dir(name))
@@ -130,12 +123,23 @@ func (p Path) at() string {
 	return p.Real
 }
 
-// follow walks an absolute name to its end, with the names of w's calls; if w is nil, with the
-// machine's.
+// machine is the workspace whose names are all the machine's.
+var machine = &Workspace{}
+
+// follow walks an absolute name to its end, with the names of w's calls.
 func follow(w *Workspace, name string) (resolver, error) {
-	r := resolver{world: w, named: filepath.Clean(name), at: "/", links: maxLinks}
+	r := resolver{world: w, named: filepath.Clean(name), at: "/"}
 	err := r.follow(name)
 	return r, err
+}
+
+// absolute returns name, which may be relative to dir and in base64, as an absolute path.
+func absolute(dir, name string) (string, error) {
+	name, err := decodeName(name)
+	if err == nil && !filepath.IsAbs(name) {
+		name = dir + "/" + name
+	}
+	return name, err
 }
 
 func decodeName(name string) (string, error) {
@@ -158,11 +162,10 @@ func decodeName(name string) (string, error) {
 // A resolver is the walk of one name. at is the path so far, without links and under the name that
 // calls use. Its last missing components do not exist.
 type resolver struct {
-	world   *Workspace // whose names are used; nil: the machine's
+	world   *Workspace // whose names are used
 	named   string
 	at      string
 	missing int
-	links   int      // how many links the name may lead through
 	passed  []string // real paths of the links so far
 }
 
@@ -190,7 +193,7 @@ func (r *resolver) step(part string) error {
 		r.missing++
 		return nil
 	}
-	disk := r.disk(next)
+	disk := r.world.Disk(next)
 	info, err := os.Lstat(disk)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -207,19 +210,11 @@ func (r *resolver) step(part string) error {
 	return nil
 }
 
-// disk returns the location of a path on the disk.
-func (r *resolver) disk(path string) string {
-	if r.world == nil {
-		return path
-	}
-	return r.world.Disk(path)
-}
-
 // link continues at the target of the link at the real path, which calls see in the directory
 // parent.
 func (r *resolver) link(parent, path string) error {
 	r.passed = append(r.passed, path)
-	if len(r.passed) > r.links {
+	if len(r.passed) > maxLinks {
 		return fault.Invalidf("link_loop", "%s leads through more than %d symbolic links; they probably form a loop. Name the file itself.", shown(r.named), maxLinks)
 	}
 	if isMagic(parent) {
@@ -243,13 +238,17 @@ func (r *resolver) refused(err error) error {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return fault.Invalidf("name_too_long", "%s is longer than the file system allows (mostly 255 bytes a component, 4,095 in all).", shown(r.named))
 	}
-	return fault.Failedf("io_error", "%s cannot be looked up: %v.", shown(r.named), cause(err))
+	return ioError(Path{Named: r.named}, "cannot be looked up", err)
 }
 
-// cause removes the name from a path error, since the message has it already.
-func cause(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+// ioError returns the fault for an error that has no name of its own; what is what failed.
+func ioError(p Path, what string, err error) error {
+	return fault.Failedf("io_error", "%s %s: %v.", p.Shown(), what, Cause(err))
+}
+
+// Cause returns an error without the name of a file, for messages that have it already.
+func Cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

@@ -92,6 +92,8 @@ type placedFile struct {
 
 func (p *placedFile) base() string { return filepath.Base(p.Real) }
 
+func (p *placedFile) path() Path { return Path{Named: p.Real, Real: p.Real} }
+
 func (w *restorer) close() {
 	for _, p := range w.all {
 		if p.dir != nil {
@@ -120,7 +122,7 @@ func (w *restorer) prepare(ctx context.Context) error {
 	for _, step := range []func(*placedFile) error{w.directory, w.file, w.twin, w.ready, w.still, w.into} {
 		for _, p := range w.all {
 			if err := step(p); err != nil {
-				return w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err)
+				return w.view.unwritten(p.path(), err)
 			}
 		}
 	}
@@ -129,7 +131,7 @@ func (w *restorer) prepare(ctx context.Context) error {
 
 // unchanged checks that what stands at a path is the Put's Now, and that the call may write there.
 func (w *restorer) unchanged(p *placedFile) error {
-	path := Path{Named: p.Real, Real: p.Real}
+	path := p.path()
 	if !holds(w.view.grant.Writes, p.Real) {
 		return undeclared(path)
 	}
@@ -144,13 +146,9 @@ func (w *restorer) unchanged(p *placedFile) error {
 		return err
 	}
 	if !now.Same(p.Now) || now.ID != p.Now.ID {
-		return changedSince(path)
+		return fault.Invalidf("stale_file", "%s has changed since the plan was made. Nothing was restored; make a new plan.", path.Shown())
 	}
 	return nil
-}
-
-func changedSince(p Path) error {
-	return fault.Invalidf("stale_file", "%s has changed since the plan was made. Nothing was restored; make a new plan.", p.Shown())
 }
 
 // still checks once more that nothing has changed, since the preparation may have taken long.
@@ -163,9 +161,6 @@ func (w *restorer) still(p *placedFile) error {
 
 // parent opens the directory that a path lies in, and makes its missing part.
 func (w *restorer) parent(p *placedFile) (err error) {
-	if p.dir != nil {
-		return nil
-	}
 	if over := w.beside(p.Real); over != nil {
 		rel, err := filepath.Rel(over.Real, filepath.Dir(p.Real))
 		if err != nil {
@@ -178,10 +173,9 @@ func (w *restorer) parent(p *placedFile) (err error) {
 		p.dir, err = over.dir.OpenRoot(in)
 		return err
 	}
-	path := Path{Named: p.Real, Real: p.Real}
-	p.dir, err = w.view.makeParents(path)
-	if said := (*fault.Error)(nil); errors.As(err, &said) && said.Code == "undeclared" {
-		return fault.Invalidf("stale_file", "A directory on the way to %s was replaced by a link or by another directory, which is not followed. Nothing was restored; leave the file out, or move the directory back.", path.Shown())
+	p.dir, err = w.view.makeParents(p.path())
+	if err != nil && fault.From(err).Code == "undeclared" {
+		return fault.Invalidf("stale_file", "A directory on the way to %s was replaced by a link or by another directory, which is not followed. Nothing was restored; leave the file out, or move the directory back.", p.path().Shown())
 	}
 	return err
 }
@@ -197,14 +191,15 @@ func (w *restorer) beside(real string) *placedFile {
 	return nil
 }
 
-// directory makes a directory, accessible only to its owner while it is filled, or makes an
-// existing one writable for its owner. If something else stands in its place, the directory is made
-// beside it and stays there until everything is ready.
+// directory opens the directory that a path lies in, unless the path is only removed. A path that
+// becomes a directory is made, accessible only to its owner while it is filled; an existing directory
+// is made writable for its owner. If something else stands in its place, the directory is made beside
+// it and stays there until everything is ready.
 func (w *restorer) directory(p *placedFile) error {
-	if p.Want.Kind != Directory {
+	if p.Want.Kind == Absent && p.Into == nil {
 		return nil
 	}
-	if err := w.parent(p); err != nil {
+	if err := w.parent(p); err != nil || p.Want.Kind != Directory {
 		return err
 	}
 	switch p.Now.Kind {

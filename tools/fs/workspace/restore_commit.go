@@ -111,7 +111,7 @@ func (w *restorer) report(p *placedFile, err error) {
 	case errors.Is(err, unix.ENOTEMPTY):
 		p.told.Note = "It holds something that was not there before, so it was not removed."
 	default:
-		p.told.Note = w.view.unwritten(Path{Named: p.Real, Real: p.Real}, err).Error()
+		p.told.Note = w.view.unwritten(p.path(), err).Error()
 	}
 	if p.temp != "" {
 		_ = p.dir.Remove(p.temp) // the step has the reason

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -14,13 +15,9 @@ import (
 
 // file makes a file or a link beside its place.
 func (w *restorer) file(p *placedFile) error {
-	if p.Twin || p.temp != "" || !p.replaces() {
-		return nil
-	}
-	if err := w.parent(p); err != nil {
-		return err
-	}
 	switch {
+	case p.Twin || p.temp != "" || !p.replaces():
+		return nil
 	case p.Want.Kind == Link:
 		name := w.name(p)
 		if err := p.dir.Symlink(string(p.Want.Target), name); err != nil {
@@ -29,7 +26,7 @@ func (w *restorer) file(p *placedFile) error {
 		p.temp = name
 		return nil
 	case p.From != "":
-		return w.linkFrom(p)
+		return w.link(p)
 	}
 	return w.write(p)
 }
@@ -93,22 +90,16 @@ func (w *restorer) write(p *placedFile) error {
 	return temp.Close()
 }
 
-// linkFrom makes a second name of the file at p.From, beside p's place.
-func (w *restorer) linkFrom(p *placedFile) error {
-	dir, err := w.view.ws.openRoot(filepath.Dir(p.From))
-	if err != nil {
-		return w.link(p, nil, "")
-	}
-	defer dir.Close()
-	return w.link(p, dir, filepath.Base(p.From))
-}
-
-// link makes a second name of the file base in from, beside p's place. nil: the file cannot be
-// reached.
-func (w *restorer) link(p *placedFile, from *os.Root, base string) error {
-	name, err := w.name(p), fs.ErrNotExist
-	if from != nil {
+// link makes a second name of the file at p.From, beside p's place. A twin is linked to what was
+// made for that path. Where that is impossible, the file is made from its content.
+func (w *restorer) link(p *placedFile) error {
+	name, base, err := w.name(p), filepath.Base(p.From), fs.ErrNotExist
+	made := slices.IndexFunc(w.all, func(o *placedFile) bool { return p.Twin && o.Real == p.From && o.temp != "" })
+	if made >= 0 {
+		err = linkAcross(w.all[made].dir, w.all[made].temp, p.dir, name)
+	} else if from, wrong := w.view.ws.openRoot(filepath.Dir(p.From)); wrong == nil {
 		err = linkAcross(from, base, p.dir, name)
+		from.Close()
 	}
 	if errors.Is(err, unix.EXDEV) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EPERM) {
 		return w.again(p, name) // across file systems it would be another file
@@ -162,24 +153,13 @@ func (w *restorer) twin(p *placedFile) error {
 	if !p.Twin {
 		return nil
 	}
-	if err := w.parent(p); err != nil {
-		return err
-	}
-	for _, other := range w.all {
-		if other.Real == p.From && other.temp != "" {
-			return w.link(p, other.dir, other.temp)
-		}
-	}
-	return w.linkFrom(p)
+	return w.link(p)
 }
 
 // ready opens the file that is written in place, and reads its old and its new content.
 func (w *restorer) ready(p *placedFile) error {
 	if p.Into == nil {
 		return nil
-	}
-	if err := w.parent(p); err != nil {
-		return err
 	}
 	data, err := w.content(p.Into.Hash)
 	if err != nil {
@@ -197,7 +177,7 @@ func (w *restorer) ready(p *placedFile) error {
 	if err != nil {
 		return err
 	}
-	p.old, _, err = readWhole(&File{File: f, Path: Path{Named: p.Real, Real: p.Real}, Info: info})
+	p.old, _, err = readWhole(&File{File: f, Path: p.path(), Info: info})
 	return err
 }
 

@@ -4,9 +4,8 @@ package workspace
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +28,7 @@ const (
 	maxLooked  = 10_000 // directory entries that are examined, so that a huge directory takes no longer than a large one
 )
 
-func (v *View) notFound(p Path) error {
+func (v *View) notFound(p Path) *fault.Error {
 	details := v.lookAround(p)
 	return fault.Invalidf("file_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }
@@ -64,62 +63,41 @@ func (v *View) lookAround(p Path) NotFound {
 	if place := v.ws.Place(dir); place == Outside || place == Hidden {
 		return n
 	}
-	for _, name := range similar(base, v.names(dir)) {
+	root, err := v.ws.openRoot(dir)
+	if err != nil {
+		return n
+	}
+	defer root.Close()
+	var names []string
+	for e, err := range Entries(root.Open(".")) {
+		if err != nil || len(names) == maxLooked {
+			break
+		}
+		names = append(names, e.Name())
+	}
+	for _, name := range similar(base, names) {
 		if len(n.Similar) == maxSimilar {
 			break
 		}
-		if real := filepath.Join(dir, name); !v.isReadDenied(real) {
+		real := filepath.Join(dir, name)
+		if info, err := os.Lstat(real); err == nil && v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) == "" {
 			n.Similar = append(n.Similar, shown(real))
 		}
 	}
 	return n
 }
 
-// isReadDenied reports whether a rule denies reading the entry at the real path.
-func (v *View) isReadDenied(real string) bool {
-	info, err := os.Lstat(real)
-	return err != nil || v.ws.whyReadDenied(real, info.Mode().Type(), v.grant.ReadDenied) != ""
-}
-
-// names lists the directory at the real path, if it is still there.
-func (v *View) names(dir string) []string {
-	root, err := v.ws.openRoot(dir)
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	d, err := root.Open(".")
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	list, err := d.Readdirnames(maxLooked)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	return list
-}
-
 // similar returns the names that may have been meant by base, the most likely first.
 func similar(base string, names []string) []string {
-	type ranked struct {
-		name     string
-		distance int
-	}
-	var found []ranked
+	distance := map[string]int{}
 	for _, name := range names {
 		if d := unlikeness(base, name); d >= 0 {
-			found = append(found, ranked{name, d})
+			distance[name] = d
 		}
 	}
-	slices.SortFunc(found, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	return slices.SortedFunc(maps.Keys(distance), func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))
 	})
-	var out []string
-	for _, r := range found {
-		out = append(out, r.name)
-	}
-	return out
 }
 
 // unlikeness returns 0 for names that differ only in case, a larger number for less similar ones,

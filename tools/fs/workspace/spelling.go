@@ -5,7 +5,10 @@
 package workspace
 
 import (
+	"errors"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,9 +23,15 @@ func spelled(parent, part string, info fs.FileInfo) string {
 	if !mayBeAlias(parent, part, info) {
 		return part
 	}
-	listed, alike := lookUp(parent, part)
-	if listed {
-		return part
+	var alike []string // entries that differ only in case
+	for e, err := range Entries(os.OpenFile(parent, openDirectory, 0)) {
+		switch {
+		case err != nil:
+		case e.Name() == part:
+			return part
+		case strings.EqualFold(e.Name(), part):
+			alike = append(alike, e.Name())
+		}
 	}
 	isIt := func(name string) bool {
 		same, err := os.Lstat(filepath.Join(parent, name))
@@ -31,27 +40,12 @@ func spelled(parent, part string, info fs.FileInfo) string {
 	if i := slices.IndexFunc(alike, isIt); i >= 0 {
 		return alike[i]
 	}
-	found := part
-	eachName(parent, func(name string) bool {
-		if isIt(name) {
-			found = name
+	for e, err := range Entries(os.OpenFile(parent, openDirectory, 0)) {
+		if err == nil && isIt(e.Name()) {
+			return e.Name()
 		}
-		return found == part
-	})
-	return found
-}
-
-// lookUp reports whether dir lists part in exactly this spelling. Otherwise alike holds the entries
-// that differ only in case.
-func lookUp(dir, part string) (listed bool, alike []string) {
-	eachName(dir, func(name string) bool {
-		if strings.EqualFold(name, part) {
-			alike = append(alike, name)
-		}
-		listed = name == part
-		return !listed
-	})
-	return listed, alike
+	}
+	return part
 }
 
 // mayBeAlias reports whether only the directory listing can show if part is its own spelling. That
@@ -77,22 +71,28 @@ func swapCase(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// eachName calls next with each name in a directory until next returns false.
-func eachName(dir string, next func(name string) bool) {
-	d, err := os.OpenFile(dir, openDirectory, 0)
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	for {
-		names, err := d.Readdirnames(1024)
-		for _, name := range names {
-			if !next(name) {
+// Entries returns the entries of a directory that was opened, and closes it. What ends them early
+// comes last, as an error.
+func Entries(dir *os.File, err error) iter.Seq2[fs.DirEntry, error] {
+	return func(yield func(fs.DirEntry, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer dir.Close()
+		for {
+			list, err := dir.ReadDir(256)
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					yield(nil, err)
+				}
 				return
 			}
-		}
-		if err != nil { // usually the end
-			return
 		}
 	}
 }
@@ -100,8 +100,8 @@ func eachName(dir string, next func(name string) bool) {
 // respelled returns path with every component as its directory spells it; empty if there is a link
 // on the path after all, or if it does not exist.
 func respelled(path string) string {
-	r := resolver{named: path, at: "/"} // it may lead through no link
-	if r.follow(path) != nil || r.missing > 0 {
+	r, err := follow(machine, path)
+	if err != nil || r.missing > 0 || len(r.passed) > 0 {
 		return ""
 	}
 	return r.at

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,25 +107,11 @@ func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
 	return e.out, nil
 }
 
-// tree adds everything below a directory, unless it is too much.
+// tree adds everything below a directory, unless it is too much. Links are added but not followed.
 func (e *takingSnapshots) tree(ctx context.Context, top string) {
-	found, size, why := e.list(ctx, top)
-	if why != "" {
-		e.out.Gaps = append(e.out.Gaps, Gap{Real: top, Why: why})
-		return
-	}
-	e.entries -= len(found)
-	e.bytes -= size
-	for _, real := range found {
-		e.add(real)
-	}
-}
-
-// list returns the real paths of everything below a directory, or none if top is not a directory.
-// why is the reason if the list is incomplete. Links are listed but not followed.
-func (e *takingSnapshots) list(ctx context.Context, top string) (found []string, size int64, why string) {
+	found, size, why := []string(nil), int64(0), ""
 	below := []string{top}
-	for len(below) > 0 {
+	for len(below) > 0 && why == "" {
 		dir := below[0]
 		below = below[1:]
 		if e.walk.view.ws.Place(dir) == Hidden {
@@ -137,10 +122,18 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 		}
 		root, err := e.walk.view.ws.openRoot(dir)
 		if err != nil {
-			return nil, 0, fmt.Sprintf("%s cannot be looked into", shown(dir))
+			why = fmt.Sprintf("%s cannot be looked into", shown(dir))
+			break
 		}
-		each(root, func(name string, info fs.FileInfo) bool {
-			real := filepath.Join(dir, name)
+		for entry, err := range Entries(root.Open(".")) {
+			if err != nil {
+				break // as far as it can be listed
+			}
+			info, err := root.Lstat(entry.Name())
+			if err != nil {
+				continue
+			}
+			real := filepath.Join(dir, entry.Name())
 			found = append(found, real)
 			switch {
 			case info.IsDir():
@@ -156,33 +149,19 @@ func (e *takingSnapshots) list(ctx context.Context, top string) (found []string,
 			case ctx.Err() != nil:
 				why = "the call was stopped"
 			}
-			return why == ""
-		})
-		root.Close()
-		if why != "" {
-			return nil, 0, why
-		}
-	}
-	return found, size, ""
-}
-
-// each calls next with each entry of a directory until next returns false.
-func each(root *os.Root, next func(name string, info fs.FileInfo) bool) {
-	d, err := root.Open(".")
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	for {
-		names, err := d.Readdirnames(256)
-		for _, name := range names {
-			info, err := root.Lstat(name)
-			if err == nil && !next(name, info) {
-				return
+			if why != "" {
+				break
 			}
 		}
-		if err != nil { // usually the end
-			return
-		}
+		root.Close()
+	}
+	if why != "" {
+		e.out.Gaps = append(e.out.Gaps, Gap{Real: top, Why: why})
+		return
+	}
+	e.entries -= len(found)
+	e.bytes -= size
+	for _, real := range found {
+		e.add(real)
 	}
 }

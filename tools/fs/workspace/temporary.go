@@ -33,7 +33,7 @@ func (w *Workspace) Disk(path string) string {
 			continue
 		}
 		rest := path[len(t.Name):]
-		if _, opened := deepest(w.opened, path); opened || depth(t.Dir, rest) < depth(t.Name, rest) {
+		if pathname.Deepest(w.opened, path) != "" || depth(t.Dir, rest) < depth(t.Name, rest) {
 			return path
 		}
 		return t.Dir + rest
@@ -62,7 +62,8 @@ func (w *Workspace) Machine() *Workspace {
 	return &other
 }
 
-// depth counts how many components of rest, which is empty or begins with a slash, exist in dir. Links are not followed.
+// depth counts how many components of rest, which is empty or begins with a slash, exist in dir.
+// Links are not followed.
 func depth(dir, rest string) (found int) {
 	for at := 0; at < len(rest); found++ {
 		end := strings.IndexByte(rest[at+1:], '/') + at + 1

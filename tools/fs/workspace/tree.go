@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // A Tree is a directory opened for walking, or one file in it. The caller closes it.
@@ -44,8 +44,7 @@ func (t *Tree) Guarded() bool { return t.readDenied != nil }
 // Bound returns the real path of the session's directory for temporary files that Root is or lies
 // in; empty: none. What lies around that directory is the daemon's.
 func (t *Tree) Bound() string {
-	dir, _ := deepest(t.ws.scratch(), t.Real)
-	return dir
+	return pathname.Deepest(t.ws.scratch(), t.Real)
 }
 
 // Close closes the directory.
@@ -65,7 +64,9 @@ func (v *View) Tree(name string) (*Tree, error) {
 	switch {
 	case inEditor:
 	case !p.Exists || err != nil:
-		return nil, v.pathNotFound(p)
+		missing := v.notFound(p)
+		missing.Code = "path_not_found"
+		return nil, missing
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return nil, notRegular(p, info)
 	}
@@ -130,9 +131,4 @@ func (w *Workspace) openRoot(real string) (*os.Root, error) {
 		return nil, errors.Join(errMoved, dir.Close())
 	}
 	return dir, nil
-}
-
-func (v *View) pathNotFound(p Path) error {
-	details := v.lookAround(p)
-	return fault.Invalidf("path_not_found", "%s does not exist.%s", p.Shown(), details.hint()).With(details)
 }

@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -113,9 +114,7 @@ func (v *View) Leads(name string) string {
 func (v *View) ReadState() map[string]State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := make(map[string]State, len(v.read))
-	maps.Copy(out, v.read)
-	return out
+	return maps.Clone(v.read)
 }
 
 // Record sets the call's read state of the file at the real path.
@@ -158,16 +157,23 @@ type File struct {
 // all. It returns the faults file_not_found (Details: NotFound), is_directory, not_regular,
 // permission_denied, rule_denied, undeclared, buffer_too_large, and those of Resolve.
 func (v *View) Open(name string) (*File, error) {
-	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
-	if err != nil {
+	p, b, err := v.find(name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if f, err := v.buffer(p); err != nil {
-		return nil, err
-	} else if f != nil {
-		return f.file(p)
+	case b != nil:
+		return b.file(p)
 	}
 	return v.open(p, os.O_RDONLY)
+}
+
+// find resolves name, which the call may read, and returns its buffer, or nil if no editor holds the
+// file open.
+func (v *View) find(name string) (p Path, b *buffer, err error) {
+	if p, err = v.reach(name, v.grant.Reads, v.grant.Writes); err == nil {
+		b, err = v.buffer(p)
+	}
+	return p, b, err
 }
 
 // reach resolves name and checks it against the lists of the grant.
@@ -229,10 +235,7 @@ func (v *View) open(p Path, flag int) (*File, error) {
 // rootOf opens the root or the directory for temporary files that holds real, or "/", and returns
 // real relative to it.
 func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
-	dir, ok := deepest(w.anchors, real)
-	if !ok {
-		dir = "/"
-	}
+	dir := cmp.Or(pathname.Deepest(w.anchors, real), "/")
 	rel, err := filepath.Rel(dir, real)
 	if err != nil {
 		return nil, "", err
@@ -246,7 +249,7 @@ func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
 func inspect(f *os.File, p Path) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fault.Failedf("io_error", "%s was opened, but its metadata cannot be read: %v.", p.Shown(), cause(err))
+		return nil, ioError(p, "was opened, but its metadata cannot be read", err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
@@ -295,9 +298,9 @@ func (v *View) refused(p Path, err error) error {
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, errMoved):
 		return exchanged(p)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Shown(), cause(err))
+		return fault.Failedf("permission_denied", "%s may not be opened by the daemon's user (%v).", p.Shown(), Cause(err))
 	case errors.Is(err, syscall.ENXIO):
 		return fault.Invalidf("not_regular", "%s is a socket or a device without a driver, not a regular file.", p.Shown())
 	}
-	return fault.Failedf("io_error", "%s cannot be opened: %v.", p.Shown(), cause(err))
+	return ioError(p, "cannot be opened", err)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/toold/toold/tools/fs/pathname"
 )
 
-// A Workspace is the part of the file system that a session works in. It is immutable and safe for concurrent use; it
-// holds no descriptors.
+// A Workspace is the part of the file system that a session works in. It is immutable and safe for
+// concurrent use; it holds no descriptors.
 type Workspace struct {
 	roots    []string // real paths
 	readable []string // real paths
@@ -43,13 +43,11 @@ var publicDirectories = []string{
 // Open returns a workspace of absolute, existing directories. Links in them are resolved here,
 // once. All workspaces of a daemon share l.
 func Open(roots []string, l *Locks) (*Workspace, error) {
-	w := &Workspace{locks: l}
-	var err error
-	if w.roots, err = realDirs(roots); err != nil {
+	real, err := realDirs(roots)
+	if err != nil {
 		return nil, err
 	}
-	w.public, w.anchors = existing(publicDirectories), w.roots
-	return w, nil
+	return (&Workspace{roots: real, locks: l}).Admit(Places{})
 }
 
 // Places are directories that lie in another Place than the directories around them.
@@ -111,7 +109,7 @@ func realDirs(dirs []string) ([]string, error) {
 		} else if !info.IsDir() {
 			return nil, fmt.Errorf("%q is not a directory", dir)
 		}
-		r, err := follow(nil, dir)
+		r, err := follow(machine, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -127,20 +125,9 @@ func existing(dirs []string) []string {
 		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
 			continue
 		}
-		if r, err := follow(nil, dir); err == nil && !slices.Contains(found, r.at) {
+		if r, err := follow(machine, dir); err == nil && !slices.Contains(found, r.at) {
 			found = append(found, r.at)
 		}
 	}
 	return found
-}
-
-// deepest returns the longest of dirs that holds path.
-func deepest(dirs []string, path string) (string, bool) {
-	best, found := "", false
-	for _, dir := range dirs {
-		if pathname.Within(dir, path) && len(dir) >= len(best) {
-			best, found = dir, true
-		}
-	}
-	return best, found
 }

@@ -3,7 +3,10 @@
 
 package image
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // frames returns the number of images of an animation; 1 for any other file.
 func frames(media string, data []byte) int {
@@ -16,11 +19,11 @@ func frames(media string, data []byte) int {
 			n = int(min(binary.BigEndian.Uint32(control), 1<<20))
 		}
 	case "image/webp":
-		walkWebP(data, func(kind string, _ []byte) {
+		for kind := range chunksOfWebP(data) {
 			if kind == "ANMF" {
 				n++
 			}
-		})
+		}
 	}
 	return max(n, 1)
 }
@@ -79,26 +82,17 @@ func chunkOfPNG(data []byte, kind string) []byte {
 	return nil
 }
 
-// walkWebP calls each for the chunks of a WebP file (RFC 9649, 2.3).
-func walkWebP(data []byte, each func(kind string, content []byte)) {
+// chunksOfWebP returns the chunks of a WebP file (RFC 9649, 2.3), by their kinds.
+func chunksOfWebP(data []byte) iter.Seq2[string, []byte] {
 	const header, before = 12, 8
-	for at := int64(header); at+before <= int64(len(data)); {
-		length := int64(binary.LittleEndian.Uint32(data[at+4:]))
-		end := at + before + length
-		if end > int64(len(data)) {
-			return
+	return func(yield func(string, []byte) bool) {
+		for at := int64(header); at+before <= int64(len(data)); {
+			length := int64(binary.LittleEndian.Uint32(data[at+4:]))
+			end := at + before + length
+			if end > int64(len(data)) || !yield(string(data[at:at+4]), data[at+before:end]) {
+				return
+			}
+			at = end + length%2
 		}
-		each(string(data[at:at+4]), data[at+before:end])
-		at = end + length%2
 	}
-}
-
-// chunkOfWebP returns the first chunk of that kind; nil if there is none.
-func chunkOfWebP(data []byte, kind string) (found []byte) {
-	walkWebP(data, func(is string, content []byte) {
-		if is == kind && found == nil {
-			found = content
-		}
-	})
-	return found
 }

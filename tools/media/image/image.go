@@ -1,5 +1,6 @@
-// Package image makes of the bytes of an image what a model can be shown: checked by decoding it, and scaled down when
-// it is too large. It works on bytes in memory and knows neither files nor tools.
+// Package image turns the bytes of an image into what a model can be shown: it checks an image by
+// decoding it, and scales it down if it is too large. It works on bytes in memory and does not know
+// files or tools.
 package image
 
 import (
@@ -17,70 +18,70 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// What a picture may be that is given. MaxSide is in pixels and is where model APIs scale down by themselves; MaxBytes
-// leaves room for the base64 form below their 5 MB.
+// Limits of a picture that is shown. MaxSide is in pixels: above it model APIs scale down by
+// themselves. MaxBytes leaves room for the base64 form below their 5 MB.
 const (
 	MaxSide  = 2000
 	MaxBytes = 3_500_000
 )
 
-// maxPixels is the largest image that is decoded. Ours: above what cameras of telephones give (48 megapixels), and at most
-// 0.8 GB of memory for the costliest form, a progressive JPEG.
+// maxPixels is the largest image that is decoded. The number is our own: above the 48 megapixels of
+// telephones, and at most 0.8 GB of memory for the costliest form, a progressive JPEG.
 const maxPixels = 50_000_000
 
-// A Picture is an image that can be given as it is.
+// A Picture is an image that can be shown as it is.
 type Picture struct {
 	MediaType     string
 	Data          []byte
 	Width, Height int      // pixels
-	Original      Original // the same when nothing was changed
-	Changed       bool     // Data is not what came
-	Frames        int      // of what came; with more than 1 it is an animation, of which the first alone was looked at
+	Original      Original // equal to it if nothing was changed
+	Changed       bool     // Data differs from the original
+	Frames        int      // of the original; more than 1: an animation, of which only the first was read
 }
 
-// Original is an image as it came.
+// Original describes an image before any change.
 type Original struct {
 	MediaType     string
 	Bytes         int
 	Width, Height int // pixels
 }
 
-// A LargeError says that an image is too large to be decoded.
+// A LargeError is an image that is too large to be decoded.
 type LargeError struct{ Width, Height int }
 
 func (e *LargeError) Error() string {
 	return fmt.Sprintf("it has %d x %d pixels; more than %d million, or %d a side, are not decoded", e.Width, e.Height, maxPixels/1_000_000, longest)
 }
 
-// A DamagedError says that what begins like an image is none.
+// A DamagedError is data that begins like an image and cannot be decoded.
 type DamagedError struct{ Why string }
 
 func (e *DamagedError) Error() string { return "its data is damaged: " + e.Why }
 
-// ErrUnknownForm is an image of a known format in a form that is not decoded here, and that is too large to be given as
-// it is.
+// ErrUnknownForm is an image of a known format in a form that is not decoded here, and that is too
+// large to be shown as it is.
 var ErrUnknownForm = errors.New("it is in a form that cannot be scaled down here, and too large to be shown as it is")
 
-// longestTurn is how long one image may be worked on: others may wait for the memory. Ours: many times what the largest takes.
+// longestTurn is how long one image may be worked on: others may wait for the memory. The number is
+// our own: many times what the largest image takes.
 const longestTurn = 15 * time.Second
 
 // ErrSlow is an image that takes too long.
 var ErrSlow = fmt.Errorf("it takes longer than %s to be decoded and scaled down", longestTurn)
 
-// A format is a kind of image. unknown says which of the decoder's errors mean that the image may be sound and the decoder
-// does not know its form.
+// A format is a kind of image. unknown reports whether an error of the decoder means that the image
+// may be undamaged, and that the decoder does not support its form.
 type format struct {
-	media   string
 	config  func(io.Reader) (image.Config, error)
 	decode  func(io.Reader) (image.Image, error)
 	unknown func(data []byte, err error) bool
 }
 
-var formats = []format{
-	{"image/png", png.DecodeConfig, png.Decode, is[png.UnsupportedError]},
-	{"image/jpeg", jpeg.DecodeConfig, jpeg.Decode, is[jpeg.UnsupportedError]},
-	{"image/gif", gif.DecodeConfig, gif.Decode, func([]byte, error) bool { return false }},
-	{"image/webp", webp.DecodeConfig, webp.Decode, func(data []byte, _ error) bool { return isAnimatedWebP(data) }},
+var formats = map[string]format{
+	"image/png":  {png.DecodeConfig, png.Decode, is[png.UnsupportedError]},
+	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode, is[jpeg.UnsupportedError]},
+	"image/gif":  {gif.DecodeConfig, gif.Decode, func([]byte, error) bool { return false }},
+	"image/webp": {webp.DecodeConfig, webp.Decode, isAnimatedWebP},
 }
 
 func is[E error](_ []byte, err error) bool {
@@ -88,27 +89,19 @@ func is[E error](_ []byte, err error) bool {
 	return ok
 }
 
-// Shown reports that images of the media type can be given.
+// Shown reports whether images of the media type can be shown.
 func Shown(media string) bool {
-	_, ok := formatOf(media)
+	_, ok := formats[media]
 	return ok
 }
 
-func formatOf(media string) (format, bool) {
-	for _, f := range formats {
-		if f.media == media {
-			return f, true
-		}
-	}
-	return format{}, false
-}
-
-// longest is how many pixels a side may have. Ours: scaling a strip takes memory for each line of it.
+// longest is how many pixels a side may have. The number is our own: scaling a strip takes memory
+// for each line of it.
 const longest = 1<<16 - 1
 
-// Check looks at the beginning of an image alone and gives its size. Its error is one of Fit's.
+// Check returns the size of an image, for which its beginning is enough. Its error is one of Fit's.
 func Check(media string, data []byte) (image.Config, error) {
-	f, ok := formatOf(media)
+	f, ok := formats[media]
 	if !ok {
 		return image.Config{}, ErrUnknownForm
 	}
@@ -126,17 +119,18 @@ func Check(media string, data []byte) (image.Config, error) {
 	return config, nil
 }
 
-// Fit returns an image, of a media type that is Shown, in a form of at most MaxSide pixels a side and most bytes. What fits
-// already is given as it came. The size is checked before anything is decoded, and everything is decoded before it is
-// given, since what a model API cannot decode spoils the whole conversation. What is changed is turned as it is meant to be
-// shown; of an animation it is the first frame. It returns *LargeError, *DamagedError, ErrUnknownForm, ErrSlow, and the cause
-// of ctx.
+// Fit returns an image, of a media type that is Shown, in a form of at most MaxSide pixels a side
+// and most bytes. An image that fits is returned unchanged. Fit checks the size before it decodes
+// anything, and decodes everything before it returns it, since an image that a model API cannot
+// decode spoils the whole conversation. A changed image is turned as it is meant to be shown; of an
+// animation it is the first frame. The errors are *LargeError, *DamagedError, ErrUnknownForm,
+// ErrSlow, and the cause of ctx.
 func Fit(ctx context.Context, media string, data []byte, most int) (Picture, error) {
 	config, err := Check(media, data)
 	if err != nil {
 		return Picture{}, err
 	}
-	f, _ := formatOf(media)
+	f := formats[media]
 	p := Picture{MediaType: media, Data: data, Width: config.Width, Height: config.Height, Frames: frames(media, data)}
 	p.Original = Original{MediaType: media, Bytes: len(data), Width: config.Width, Height: config.Height}
 	fits := len(data) <= most && max(config.Width, config.Height) <= MaxSide
@@ -166,10 +160,11 @@ func Fit(ctx context.Context, media string, data []byte, most int) (Picture, err
 // large is how many pixels make an image one that is decoded alone.
 const large = 4_000_000
 
-// turn is taken by who decodes a large image, so that several calls at once do not fill the memory.
+// turn is filled while a large image is decoded, so that several calls at once do not fill the
+// memory.
 var turn = make(chan struct{}, 1)
 
-// queue waits until there is memory for an image; done gives it back.
+// queue waits until there is memory for an image; done releases it.
 func queue(ctx context.Context, c image.Config) (done func(), err error) {
 	if c.Width*c.Height < large {
 		return func() {}, nil
@@ -196,7 +191,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 // isAnimatedWebP reads the flags of an extended WebP file (RFC 9649, 2.7.1).
-func isAnimatedWebP(data []byte) bool {
+func isAnimatedWebP(data []byte, _ error) bool {
 	const flags, animation = 20, 0x02
 	return len(data) > flags && string(data[12:16]) == "VP8X" && data[flags]&animation != 0
 }

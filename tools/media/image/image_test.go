@@ -172,13 +172,13 @@ func FuzzFit(f *testing.F) {
 		f.Add(coded(f, media, noise(5, 4)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range formats {
-			if c, err := Check(format.media, data); err != nil || c.Width*c.Height > 1_000_000 {
+		for media := range formats {
+			if c, err := Check(media, data); err != nil || c.Width*c.Height > 1_000_000 {
 				continue
 			}
-			p, err := Fit(t.Context(), format.media, data, 10_000)
+			p, err := Fit(t.Context(), media, data, 10_000)
 			if err == nil && (len(p.Data) > 10_000 || max(p.Width, p.Height) > MaxSide) {
-				t.Errorf("%s: %d bytes, %d x %d", format.media, len(p.Data), p.Width, p.Height)
+				t.Errorf("%s: %d bytes, %d x %d", media, len(p.Data), p.Width, p.Height)
 			}
 		}
 	})

@@ -26,8 +26,11 @@ func orientationOf(media string, data []byte) orientation {
 	case "image/png":
 		return readTIFF(chunkOfPNG(data, "eXIf"))
 	case "image/webp":
-		exif := bytes.TrimPrefix(chunkOfWebP(data, "EXIF"), exifMark) // some writers take JPEG's form
-		return readTIFF(exif)
+		for kind, exif := range chunksOfWebP(data) {
+			if kind == "EXIF" {
+				return readTIFF(bytes.TrimPrefix(exif, exifMark)) // some writers take JPEG's form
+			}
+		}
 	}
 	return upright
 }
@@ -35,7 +38,8 @@ func orientationOf(media string, data []byte) orientation {
 // exifMark is what EXIF data begins with in a JPEG.
 var exifMark = []byte("Exif\x00\x00")
 
-// exifOfJPEG returns the EXIF data, which stands in a segment before the pixels; nil if there is none.
+// exifOfJPEG returns the EXIF data, which stands in a segment before the pixels; nil if there is
+// none.
 func exifOfJPEG(data []byte) []byte {
 	const app1, startOfScan = 0xe1, 0xda
 	for at := 2; at+4 <= len(data) && data[at] == 0xff; {
@@ -55,7 +59,8 @@ func exifOfJPEG(data []byte) []byte {
 	return nil
 }
 
-// readTIFF finds the orientation in the first directory of EXIF data, which is in the form of a TIFF file.
+// readTIFF finds the orientation in the first directory of EXIF data, which is in the form of a
+// TIFF file.
 func readTIFF(data []byte) orientation {
 	const tag, entry, short = 0x0112, 12, 3
 	if len(data) < 8 {

@@ -160,12 +160,12 @@ func FuzzMarks(f *testing.F) {
 	f.Add(append([]byte("\x89PNG\r\n\x1a\n"), chunk("eXIf", exif(binary.LittleEndian, 3))...))
 	f.Add(coded(f, "image/gif", noise(3, 3)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range formats {
-			if o := orientationOf(format.media, data); o < 1 || o > 8 {
-				t.Errorf("%s: orientation %d", format.media, o)
+		for media := range formats {
+			if o := orientationOf(media, data); o < 1 || o > 8 {
+				t.Errorf("%s: orientation %d", media, o)
 			}
-			if n := frames(format.media, data); n < 1 {
-				t.Errorf("%s: %d frames", format.media, n)
+			if n := frames(media, data); n < 1 {
+				t.Errorf("%s: %d frames", media, n)
 			}
 		}
 	})

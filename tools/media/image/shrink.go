@@ -13,11 +13,12 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// qualities of JPEG that are tried before more pixels are given up. Below the last, text in screenshots cannot be read.
+// qualities are those of JPEG that are tried before the number of pixels is reduced further. With a
+// lower one, text in screenshots cannot be read.
 var qualities = []int{85, 70, 50}
 
-// shrink returns p with what is decoded in the place of its data, turned as o says: scaled to MaxSide, and further as long as it
-// is too many bytes. Images that came without loss stay so while they fit.
+// shrink returns p with the decoded image, turned by o, in place of its data: scaled to MaxSide,
+// and further while it has too many bytes. A lossless original stays lossless if that fits.
 func (p Picture) shrink(ctx context.Context, decoded image.Image, o orientation, most int) (Picture, error) {
 	p.Changed = true
 	bounds := decoded.Bounds()
@@ -42,7 +43,7 @@ func (p Picture) shrink(ctx context.Context, decoded image.Image, o orientation,
 				return p, nil
 			}
 		}
-		if side <= 1 { // a budget that holds no image at all
+		if side <= 1 { // most is too small for any image
 			return Picture{}, ErrUnknownForm
 		}
 	}
@@ -60,7 +61,7 @@ func scaled(img image.Image, side int) image.Image {
 	return out
 }
 
-// onWhite returns img as it looks on paper: JPEG knows no transparency.
+// onWhite returns img on a white background: JPEG has no transparency.
 func onWhite(img image.Image) image.Image {
 	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
 		return img

@@ -5,10 +5,12 @@ package ipynb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -98,18 +100,16 @@ func Parse(data []byte) (*Notebook, error) {
 		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(body, &head) // what does not fit stays empty, and is judged below
-	switch list, found := Find(n.Top, "cells"); {
+	switch list := Find(n.Top, "cells"); {
 	case head.Major != 0 && head.Major != 4:
 		return nil, &VersionError{head.Major}
-	case !found:
+	case list < 0:
 		return nil, &FormatError{"it has no list of cells"}
 	default:
-		n.List = list.Value
+		n.List = n.Top[list].Value
 	}
 	n.Minor = head.Minor
-	if n.Language = head.Metadata.Language.Name; n.Language == "" {
-		n.Language = head.Metadata.Kernel.Language
-	}
+	n.Language = cmp.Or(head.Metadata.Language.Name, head.Metadata.Kernel.Language)
 	return n, n.readCells()
 }
 
@@ -144,19 +144,12 @@ func (n *Notebook) readCells() error {
 	}
 	for i := range n.Cells {
 		if c := &n.Cells[i]; !c.Own {
-			c.ID = unused("cell-"+strconv.Itoa(i), taken)
+			for c.ID = "cell-" + strconv.Itoa(i); taken[c.ID]; c.ID += "_" {
+			}
 			taken[c.ID] = true
 		}
 	}
 	return nil
-}
-
-// unused returns name, with as many underscores after it as make it unique.
-func unused(name string, taken map[string]bool) string {
-	for taken[name] {
-		name += "_"
-	}
-	return name
 }
 
 // idForm is the form of an id (nbformat 4.5), and of a type too.
@@ -198,22 +191,13 @@ func (n *Notebook) readCell(span Span) (Cell, error) {
 
 // Index returns the index of the cell with that id.
 func (n *Notebook) Index(id string) (int, bool) {
-	for i, c := range n.Cells {
-		if c.ID == id {
-			return i, true
-		}
-	}
-	return 0, false
+	i := slices.IndexFunc(n.Cells, func(c Cell) bool { return c.ID == id })
+	return i, i >= 0
 }
 
-// Find returns the member of that key.
-func Find(members []Member, key string) (Member, bool) {
-	for _, m := range members {
-		if m.Key == key {
-			return m, true
-		}
-	}
-	return Member{}, false
+// Find returns the index of the member with that key, or -1.
+func Find(members []Member, key string) int {
+	return slices.IndexFunc(members, func(m Member) bool { return m.Key == key })
 }
 
 // lines is text that nbformat writes as one string or as a list of strings.

@@ -16,17 +16,17 @@ var errOther = errors.New("another kind of value")
 func (n *Notebook) members(span Span) (list []Member, err error) {
 	seen := map[string]bool{}
 	err = n.walk(span, '{', func(d *json.Decoder, at func() int) error {
+		behind := at() // of what stands before the key
 		token, err := d.Token()
 		if err != nil {
 			return err
 		}
-		m := Member{Key: token.(string)}
+		m := Member{Key: token.(string), At: behind + bytes.IndexByte(n.Raw[behind:], '"')}
 		folded := strings.ToLower(strings.ToUpper(m.Key))
 		if seen[folded] {
 			return errOther
 		}
 		seen[folded] = true
-		m.At = n.opening(at())
 		m.Value, err = value(d, at)
 		list = append(list, m)
 		return err
@@ -65,22 +65,4 @@ func value(d *json.Decoder, at func() int) (Span, error) {
 	var raw json.RawMessage
 	err := d.Decode(&raw)
 	return Span{at() - len(raw), at()}, err
-}
-
-// opening returns the beginning of the string that ends before end: the quote before it that no
-// backslash escapes.
-func (n *Notebook) opening(end int) int {
-	for i := end - 2; i > 0; i-- {
-		if n.Raw[i] != '"' {
-			continue
-		}
-		slashes := 0
-		for n.Raw[i-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i
-		}
-	}
-	return 0
 }

@@ -47,12 +47,10 @@ type DamagedError struct{ Why string }
 func (e *DamagedError) Error() string { return e.Why }
 
 // A StartError means that no program could be started on the document.
-type StartError struct{ Err error }
-
-func (e *StartError) Error() string { return e.Err.Error() }
+type StartError struct{ error }
 
 // Unwrap returns the error of the start.
-func (e *StartError) Unwrap() error { return e.Err }
+func (e *StartError) Unwrap() error { return e.error }
 
 // A Document is a PDF document in memory.
 type Document struct {
@@ -63,9 +61,10 @@ type Document struct {
 	Box *sandbox.Box
 }
 
-// Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a *StartError or the cause of ctx.
+// Count returns the number of pages. The error is ErrEncrypted, ErrEmpty, a *DamagedError, a
+// *StartError or the cause of ctx.
 func (d Document) Count(ctx context.Context) (int, error) {
-	said, err := d.run(ctx, popplerCount, "count")
+	said, err := d.run(ctx, []string{"pdfinfo", "-"}, "count")
 	if err != nil {
 		return 0, err
 	}
@@ -90,7 +89,9 @@ var pagesLine = regexp.MustCompile(`(?m)^Pages:\s*(\d+)\s*$`)
 // Text returns the text of the existing pages from first to last, without unreadable parts. It
 // returns fewer pages if the text is too long. The errors are those of Count.
 func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
-	said, err := d.run(ctx, popplerText(first, last), "text", strconv.Itoa(first), strconv.Itoa(last))
+	from, to := strconv.Itoa(first), strconv.Itoa(last)
+	// pdftotext then keeps the order of the text in the document, which is usually that of reading.
+	said, err := d.run(ctx, []string{"pdftotext", "-enc", "UTF-8", "-eol", "unix", "-f", from, "-l", to, "-", "-"}, "text", from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +119,6 @@ func tidy(page string) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-var popplerCount = []string{"pdfinfo", "-"}
-
-// popplerText keeps the order of the text in the document, which is usually that of reading.
-func popplerText(first, last int) []string {
-	return []string{"pdftotext", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), "-", "-"}
-}
-
 // run runs poppler's program if both are on the daemon's own PATH, otherwise this one.
 func (d Document) run(ctx context.Context, poppler []string, own ...string) (string, error) {
 	path, args := findPoppler(poppler[0]), poppler
@@ -142,17 +136,16 @@ func (d Document) run(ctx context.Context, poppler []string, own ...string) (str
 }
 
 // findPoppler returns the path of one of poppler's programs, or "" if they are not all installed.
-func findPoppler(name string) (found string) {
-	for _, needed := range []string{"pdfinfo", "pdftotext"} {
-		path, err := exec.LookPath(needed)
-		if err != nil {
-			return ""
-		}
-		if needed == name {
-			found = path
-		}
+func findPoppler(name string) string {
+	info, errInfo := exec.LookPath("pdfinfo")
+	text, errText := exec.LookPath("pdftotext")
+	switch {
+	case errInfo != nil || errText != nil:
+		return ""
+	case name == "pdfinfo":
+		return info
 	}
-	return found
+	return text
 }
 
 var started atomic.Int64
@@ -174,10 +167,8 @@ func (d Document) start(ctx context.Context, path string, args []string) (string
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case exit.Code != 0 && isEncrypted(complaint.String()):
-		return "", ErrEncrypted
 	case exit.Code != 0:
-		return "", &DamagedError{reason(exit, complaint.String())}
+		return "", reason(exit, complaint.String())
 	}
 	return out.String(), nil
 }
@@ -199,25 +190,23 @@ func (d Document) box(path string) *sandbox.Box {
 
 var passwords = regexp.MustCompile(`(?i)incorrect password|encrypt`)
 
-// isEncrypted reads only the first line: the rest may be the stack of a reader that has crashed.
-func isEncrypted(complaint string) bool {
-	first, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n")
-	return passwords.MatchString(first)
-}
-
 // exhausted matches the messages of runtimes that are out of memory.
 var exhausted = regexp.MustCompile(`out of memory|(?:cannot|failed to) allocate|bad_alloc`)
 
-// reason returns the first line of a complaint, or how the program has ended.
-func reason(exit sandbox.Exit, complaint string) string {
+// reason returns why the program has failed: what it said first, since the rest may be the stack of
+// a reader that has crashed, or how it has ended.
+func reason(exit sandbox.Exit, complaint string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(complaint, "\ufffd")), "\n")
+	why := fmt.Sprintf("its reader ended with the exit code %d", exit.Code)
 	switch {
+	case passwords.MatchString(first):
+		return ErrEncrypted
 	case exhausted.MatchString(complaint):
-		return "reading it takes more memory than is allowed"
+		why = "reading it takes more memory than is allowed"
 	case first != "":
-		return strings.TrimPrefix(first, "Syntax Error: ")
+		why = strings.TrimPrefix(first, "Syntax Error: ")
 	case exit.Signal != "":
-		return "its reader was ended by " + exit.Signal
+		why = "its reader was ended by " + exit.Signal
 	}
-	return fmt.Sprintf("its reader ended with the exit code %d", exit.Code)
+	return &DamagedError{why}
 }

@@ -4,7 +4,6 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
 	"net/http"
 	"regexp"
 	"strings"
@@ -28,9 +27,9 @@ func Detect(sample []byte) (e Encoding, isText bool) {
 	case bytes.HasPrefix(sample, bomUTF8):
 		return Encoding{bom: bomUTF8}, bytes.IndexByte(sample, 0) < 0
 	case bytes.HasPrefix(sample, bomUTF16LE):
-		return Encoding{name: "utf-16le", bom: bomUTF16LE, wide: binary.LittleEndian}, true
+		return utf16LE, true
 	case bytes.HasPrefix(sample, bomUTF16BE):
-		return Encoding{name: "utf-16be", bom: bomUTF16BE, wide: binary.BigEndian}, true
+		return utf16BE, true
 	case bytes.IndexByte(sample, 0) >= 0:
 		return Encoding{}, false
 	case mostlyUTF8(wholeRunes(sample)):
@@ -41,8 +40,7 @@ func Detect(sample []byte) (e Encoding, isText bool) {
 	if e, ok := declared(sample); ok {
 		return e, true
 	}
-	e, ok := named(guess(sample))
-	return e, ok
+	return named(guess(sample))
 }
 
 // DetectWhole is Detect for a whole content: a file that begins in ASCII may turn out not to be
@@ -111,7 +109,7 @@ func named(name string) (Encoding, bool) {
 		strings.HasPrefix(canonical, "utf-16"):
 		return Encoding{}, false
 	}
-	return Encoding{name: canonical, legacy: enc}, true
+	return Encoding{name: canonical, codec: enc}, true
 }
 
 // The ways in which files declare their encoding: an XML declaration, a meta element, an editor's
@@ -136,7 +134,7 @@ func declared(sample []byte) (Encoding, bool) {
 }
 
 func fits(e Encoding, sample []byte) bool {
-	out, err := e.legacy.NewDecoder().Bytes(sample)
+	out, err := e.codec.NewDecoder().Bytes(sample)
 	if err != nil {
 		return false
 	}

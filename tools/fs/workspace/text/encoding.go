@@ -5,6 +5,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"unicode/utf16"
@@ -18,25 +19,23 @@ import (
 
 // An Encoding is how text is stored in a file. The zero value is UTF-8 without a byte order mark.
 type Encoding struct {
-	name   string            // the WHATWG name; empty: UTF-8
-	bom    []byte            // byte order mark at the beginning; nil: none
-	wide   binary.ByteOrder  // of UTF-16; nil: another encoding
-	legacy encoding.Encoding // nil: UTF-8 or UTF-16
+	name  string            // the WHATWG name; empty: UTF-8
+	bom   []byte            // byte order mark at the beginning; nil: none
+	wide  binary.ByteOrder  // of UTF-16; nil: another encoding
+	codec encoding.Encoding // nil: UTF-8
 }
 
 var (
 	bomUTF8    = []byte{0xEF, 0xBB, 0xBF}
 	bomUTF16LE = []byte{0xFF, 0xFE}
 	bomUTF16BE = []byte{0xFE, 0xFF}
+
+	utf16LE = Encoding{"utf-16le", bomUTF16LE, binary.LittleEndian, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}
+	utf16BE = Encoding{"utf-16be", bomUTF16BE, binary.BigEndian, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)}
 )
 
 // Name returns the encoding's name in lower case: "utf-8", "utf-16le", "gbk".
-func (e Encoding) Name() string {
-	if e.name == "" {
-		return "utf-8"
-	}
-	return e.name
-}
+func (e Encoding) Name() string { return cmp.Or(e.name, "utf-8") }
 
 // BOM returns the byte order mark at the beginning of files of this encoding, or nil if they have
 // none. It must not be modified.
@@ -45,15 +44,10 @@ func (e Encoding) BOM() []byte { return e.bom }
 // Decoder returns a transformer to UTF-8 for a stream, its byte order mark included. It returns nil
 // for UTF-8, which needs no decoding.
 func (e Encoding) Decoder() transform.Transformer {
-	switch {
-	case e.wide == binary.LittleEndian:
-		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder()
-	case e.wide == binary.BigEndian:
-		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewDecoder()
-	case e.legacy != nil:
-		return e.legacy.NewDecoder()
+	if e.codec == nil {
+		return nil
 	}
-	return nil
+	return e.codec.NewDecoder()
 }
 
 // Lossy is the error of Encode for a character that the encoding cannot hold.
@@ -64,26 +58,18 @@ type Lossy struct {
 
 func (l *Lossy) Error() string { return l.Encoding + " cannot hold " + string(l.Rune) }
 
-// Encode returns s in the encoding, without adding a byte order mark. Its error is a *Lossy that names the first character
-// that the encoding cannot hold.
+// Encode returns s in the encoding, without adding a byte order mark. Its error is a *Lossy that
+// names the first character that the encoding cannot hold.
 func (e Encoding) Encode(s string) ([]byte, error) {
-	switch {
-	case e.wide != nil:
-		units := utf16.Encode([]rune(s))
-		out := make([]byte, 0, 2*len(units))
-		for _, u := range units {
-			out = e.wide.(binary.AppendByteOrder).AppendUint16(out, u)
-		}
-		return out, nil
-	case e.legacy == nil:
+	if e.codec == nil {
 		return []byte(s), nil
 	}
-	out, err := e.legacy.NewEncoder().Bytes([]byte(s))
+	out, err := e.codec.NewEncoder().Bytes([]byte(s))
 	if err == nil {
 		return out, nil
 	}
 	for _, r := range s {
-		if _, err := e.legacy.NewEncoder().String(string(r)); err != nil {
+		if _, err := e.codec.NewEncoder().String(string(r)); err != nil {
 			return nil, &Lossy{Rune: r, Encoding: e.Name()}
 		}
 	}
@@ -103,13 +89,13 @@ type Text struct {
 // Decode returns raw as text of the encoding. raw must not be modified afterwards.
 func Decode(raw []byte, e Encoding) *Text {
 	t := &Text{Encoding: e, raw: raw}
-	if e.wide == nil && e.legacy == nil {
+	if e.codec == nil {
 		t.String = unsafe.String(unsafe.SliceData(raw), len(raw)) // raw is not modified; a copy would cost as much as reading
 		return t
 	}
 	next := t.wideRune
-	if e.legacy != nil {
-		next = legacyRune(e.legacy.NewDecoder())
+	if e.wide == nil {
+		next = legacyRune(e.codec.NewDecoder())
 	}
 	var out bytes.Buffer
 	for at := 0; at < len(raw); {
@@ -148,7 +134,8 @@ func (t *Text) wideRune(b []byte) ([]byte, int) {
 	return utf8.AppendRune(nil, r), 2 // a lone half of a pair becomes U+FFFD
 }
 
-// legacyRune returns a function like wideRune for an encoding that extends ASCII and keeps no state between characters.
+// legacyRune returns a function like wideRune for an encoding that extends ASCII and keeps no state
+// between characters.
 func legacyRune(d *encoding.Decoder) func([]byte) ([]byte, int) {
 	dst := make([]byte, 16)
 	return func(b []byte) ([]byte, int) {

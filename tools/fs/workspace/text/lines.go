@@ -38,11 +38,20 @@ func Endings(s string) Ending {
 	return EndingOf(strings.Count(s, "\n"), strings.Count(s, "\r\n"))
 }
 
+// LikeEndings returns next with CRLF line endings, and true, if all lines of old end in CRLF and
+// none of next does.
+func LikeEndings(old, next string) (string, bool) {
+	if Endings(old) != CRLF || Endings(next) != LF {
+		return next, false
+	}
+	return strings.ReplaceAll(next, "\n", "\r\n"), true
+}
+
 // LineAt returns the number, from 1, of the line that holds offset at of s.
 func LineAt(s string, at int) int { return strings.Count(s[:at], "\n") + 1 }
 
-// AppendNumbered appends a line with its number as Read shows it: the number right-aligned in six columns, a tab, the
-// line. The line has no line break.
+// AppendNumbered appends a line with its number as Read shows it: the number right-aligned in six
+// columns, a tab, the line. The line has no line break.
 func AppendNumbered[L string | []byte](out []byte, number int, line L) []byte {
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], int64(number), 10)

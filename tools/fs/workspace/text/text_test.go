@@ -116,7 +116,7 @@ func TestOffsetsLeadBack(t *testing.T) {
 	} {
 		raw := encoded(t, c.name, c.text)
 		e, _ := named(c.name)
-		if e.legacy == nil {
+		if e.codec == nil {
 			e, _ = Detect(raw)
 		}
 		text := Decode(raw, e)
