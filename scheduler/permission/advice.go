@@ -4,11 +4,13 @@ package permission
 // call was decided again with it.
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // Advice is a change of settings by which a call would be allowed.
@@ -23,32 +25,25 @@ type Advice struct {
 
 // Settings returns what is to be added to a settings file, as JSON; empty: nothing is.
 func (a Advice) Settings() string {
-	permissions, sandbox := map[string]any{}, map[string]any{}
-	if len(a.Rules) > 0 {
-		permissions["allow"] = a.Rules
+	type permissions struct {
+		Allow       []string `json:"allow,omitempty"`
+		DefaultMode string   `json:"defaultMode,omitempty"`
 	}
-	if a.Mode != "" {
-		permissions["defaultMode"] = a.Mode
+	type filesystem struct {
+		AllowWrite []string `json:"allowWrite,omitempty"`
 	}
-	if len(a.Excluded) > 0 {
-		sandbox["excludedCommands"] = a.Excluded
-	}
-	if len(a.Writable) > 0 {
-		sandbox["filesystem"] = map[string]any{"allowWrite": a.Writable}
-	}
-	all := map[string]any{"permissions": permissions, "sandbox": sandbox}
-	for name, section := range map[string]map[string]any{"permissions": permissions, "sandbox": sandbox} {
-		if len(section) == 0 {
-			delete(all, name)
-		}
-	}
-	if len(all) == 0 {
-		return ""
+	type sandbox struct {
+		ExcludedCommands []string   `json:"excludedCommands,omitempty"`
+		Filesystem       filesystem `json:"filesystem,omitzero"`
 	}
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // a rule is to be copied as it is
-	if err := encoder.Encode(all); err != nil {
+	err := encoder.Encode(struct {
+		Permissions permissions `json:"permissions,omitzero"`
+		Sandbox     sandbox     `json:"sandbox,omitzero"`
+	}{permissions{a.Rules, a.Mode}, sandbox{a.Excluded, filesystem{a.Writable}}})
+	if err != nil {
 		panic("BUG: settings that are no JSON")
 	}
 	return strings.TrimSuffix(text.String(), "\n")
@@ -98,14 +93,11 @@ func (a *Advice) dropAsking(v Verdict) {
 
 // openWritable has settings open the directories for which the call would leave the sandbox.
 func (a *Advice) openWritable(f *Facts) {
-	for i := range f.Accesses {
-		if dir := f.Accesses[i].Leaves; dir != "" && !slices.Contains(a.Writable, dir) {
-			a.Writable = append(a.Writable, dir)
-		}
+	for _, g := range f.leaving() {
+		a.Writable = append(a.Writable, g.Detail)
 	}
 	for i := range f.Accesses {
-		access := &f.Accesses[i]
-		if slices.ContainsFunc(a.Writable, func(dir string) bool { _, in := below(dir, access.Real); return in }) {
+		if access := &f.Accesses[i]; pathname.WithinAny(a.Writable, access.Real) {
 			access.Open, access.Opens, access.Leaves, access.Fresh = access.Hidden == "", "", "", false
 		}
 	}
@@ -116,15 +108,15 @@ func (a *Advice) exclude(f *Facts, e Escape, anchors Anchors) Escape {
 	if !f.Unconfined {
 		return e
 	}
-	var rules []Rule
+	var rules []string
 	for i := range f.Commands {
-		c := &f.Commands[i]
-		text := exactText(c)
-		if rule, err := ParseRule(AllowList, "Bash("+text+")", Origin{}); err == nil && text != "" && !harmlessOutside(c) {
-			rules, a.Excluded = append(rules, rule), append(a.Excluded, text)
+		if c := &f.Commands[i]; !harmlessOutside(c) {
+			if text := exactText(c); text != "" {
+				rules, a.Excluded = append(rules, bashRule(text)), append(a.Excluded, text)
+			}
 		}
 	}
-	e.Excluded = Compile(rules, anchors)
+	e.Excluded = Compile(allowing(rules), anchors)
 	f.Unconfined = !e.Excludes(f)
 	return e
 }
@@ -145,19 +137,9 @@ func (a *Advice) needed(f *Facts, p Policy) (rules []string) {
 
 // with returns the policy with allow rules more.
 func (p Policy) with(texts []string, a Anchors) Policy {
-	var rules []Rule
-	for _, text := range texts {
-		if rule, err := ParseRule(AllowList, text, Origin{}); err == nil {
-			rules = append(rules, rule)
-		}
-	}
-	more := Compile(rules, a)
-	if p.Rules != nil {
-		both := *p.Rules
-		both.lists[AllowList] = slices.Concat(p.Rules.lists[AllowList], more.lists[AllowList])
-		more = &both
-	}
-	p.Rules = more
+	all := *cmp.Or(p.Rules, Compile(nil, a))
+	all.lists[AllowList] = slices.Concat(all.lists[AllowList], Compile(allowing(texts), a).list(AllowList))
+	p.Rules = &all
 	return p
 }
 
@@ -167,9 +149,7 @@ func (r *Rules) without(dropped []*Rule) *Rules {
 		return r
 	}
 	left := *r
-	left.lists[AskList] = slices.DeleteFunc(slices.Clone(r.lists[AskList]), func(a anchored) bool {
-		return slices.ContainsFunc(dropped, func(d *Rule) bool { return d.Text == a.Text && d.Origin == a.Origin })
-	})
+	left.lists[AskList] = slices.DeleteFunc(slices.Clone(r.lists[AskList]), func(a anchored) bool { return slices.ContainsFunc(dropped, a.is) })
 	return &left
 }
 
@@ -198,7 +178,7 @@ func exactText(c *shell.Command) string {
 			continue
 		}
 		text := strings.ReplaceAll(form, "*", `\*`)
-		if rule, err := ParseRule(AllowList, "Bash("+text+")", Origin{}); err == nil && t.allowedBy(&rule) {
+		if slices.ContainsFunc(allowing([]string{bashRule(text)}), func(r Rule) bool { return t.allowedBy(&r) }) {
 			return text
 		}
 	}
@@ -207,8 +187,5 @@ func exactText(c *shell.Command) string {
 
 // exactRule is the rule for just that command; where there is none, it is that for every command.
 func exactRule(c *shell.Command) string {
-	if text := exactText(c); text != "" {
-		return "Bash(" + text + ")"
-	}
-	return "Bash"
+	return cmp.Or(bashRule(exactText(c)), "Bash")
 }

@@ -51,8 +51,8 @@ func textOf(c *shell.Command) text {
 	return t
 }
 
-// deniedForms joins the words; a program that is named by its path goes by its name too.
-func deniedForms(words []shell.Word) []string {
+// textsOf returns the texts of words, where one is not known unknown.
+func textsOf(words []shell.Word) []string {
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i] = unknown
@@ -60,6 +60,12 @@ func deniedForms(words []shell.Word) []string {
 			texts[i] = w.Text
 		}
 	}
+	return texts
+}
+
+// deniedForms joins the words; a program that is named by its path goes by its name too.
+func deniedForms(words []shell.Word) []string {
+	texts := textsOf(words)
 	forms := []string{strings.Join(texts, " ")}
 	if len(texts) > 0 && strings.Contains(texts[0], "/") {
 		texts[0] = path.Base(texts[0])
@@ -71,12 +77,9 @@ func deniedForms(words []shell.Word) []string {
 var withoutBlanks = strings.NewReplacer(" ", inWord, "\t", inWord, "\n", inWord)
 
 func strictForm(words []shell.Word) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = unknown
-		if w.Literal {
-			texts[i] = withoutBlanks.Replace(w.Text)
-		}
+	texts := textsOf(words)
+	for i := range texts {
+		texts[i] = withoutBlanks.Replace(texts[i])
 	}
 	return strings.Join(texts, " ")
 }
@@ -84,6 +87,9 @@ func strictForm(words []shell.Word) string {
 func (t *text) allowedBy(r *Rule) bool {
 	return !(t.exact && r.pattern.wild()) && r.pattern.matchesAny(t.allowed)
 }
+
+// coveredBy reports whether the rule is about commands and allows this one.
+func (t *text) coveredBy(r *anchored) bool { return r.subject&commands != 0 && t.allowedBy(&r.Rule) }
 
 // fixedWords returns the words of a Bash rule that have no * in them, without the quotes around them.
 func (r *Rule) fixedWords() (words []string) {

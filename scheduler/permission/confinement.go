@@ -29,7 +29,7 @@ func (e Escape) Excludes(f *Facts) bool {
 	for i := range c.Commands {
 		command := &c.Commands[i]
 		switch {
-		case e.lists(&c.texts[i]):
+		case e.lists(c.texts[i]):
 			listed = true
 		case command.Transparent, command.DenyOnly: // a rule has to match what a wrapper runs, or the wrapper
 		case redirected || !harmlessOutside(command):
@@ -40,11 +40,8 @@ func (e Escape) Excludes(f *Facts) bool {
 }
 
 // lists reports whether a rule of excludedCommands matches the command.
-func (e Escape) lists(t *text) bool {
-	rules := e.Excluded.list(AllowList)
-	return slices.ContainsFunc(rules, func(r anchored) bool {
-		return r.subject&commands != 0 && t.allowedBy(&r.Rule) && !r.misplaced(t.command)
-	})
+func (e Escape) lists(t text) bool {
+	return e.Excluded.first(AllowList, func(r *anchored) bool { return t.coveredBy(r) && !r.misplaced(t.command) }) != nil
 }
 
 // misplaced reports whether the rule names a file by a relative path, and the command runs in another directory than the

@@ -42,32 +42,23 @@ func (f *Facts) Contacts() (names []string) {
 
 // hosts looks at the hosts that the call names. Permission to run a command does not include them.
 func (l *coverage) hosts() {
-	rules := l.policy.Rules.list(AllowList)
 	for _, to := range l.call.hosts {
-		if l.whole && to.by == 0 || to.by > 0 && slices.ContainsFunc(l.Reachable, func(rule string) bool { return hostFits(hostName(rule), to.name) }) {
+		reachable := func(rule string) bool { return hostFits(hostName(rule), to.name) }
+		if l.whole && to.by == 0 || to.by > 0 && slices.ContainsFunc(l.Reachable, reachable) {
 			continue
 		}
-		at := slices.IndexFunc(rules, func(a anchored) bool { return a.subject&hosts != 0 && hostFits(a.host, to.name) })
-		if at >= 0 {
-			l.allow(rules[at].reason(to.host, ""))
+		if r := l.policy.Rules.first(AllowList, func(r *anchored) bool { return r.subject&hosts != 0 && hostFits(r.host, to.name) }); r != nil {
+			l.allow(r.reason(to.host, ""))
 			continue
 		}
-		if to.by > 0 {
-			if r := l.rulesNaming(to.by-1, func(_ *anchored, word string) bool { return l.Commands[to.by-1].NamesHost(word, to.host) }); r != nil {
-				l.allow(r.reason(l.Commands[to.by-1].Text, ""))
-				continue
-			}
+		names := func(_ *anchored, word string) bool { return l.Commands[to.by-1].NamesHost(word, to.host) }
+		if to.by > 0 && l.allowBy(l.ruleNaming(to.by-1, names), to.by-1) {
+			continue
 		}
-		l.miss(l.lacksHost(to))
-	}
-}
-
-func (l *coverage) lacksHost(to contact) Reason {
-	g := Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
-	if to.by > 0 {
-		if l.whole || l.covered(to.by-1) {
+		g := Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
+		if to.by > 0 && (l.whole || l.covered(to.by-1)) {
 			g.wants = g.needs
 		}
+		l.miss(g)
 	}
-	return g
 }

@@ -4,9 +4,9 @@ package permission
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // maxMentions bounds how many paths in words of a script are held against rules: with more, the call asks.
@@ -69,18 +69,14 @@ const maxNamed = 16
 // meddling returns the grounds to ask about commands whose writes are unknown and that have a word which names something
 // protected.
 func (c *call) meddling(guarded []guard) (found []Reason) {
-	var named []string
 	for _, m := range c.mentioned {
-		inOther := func(other string) bool { return other == m.path || strings.HasPrefix(m.path, other+"/") }
-		what := ""
-		if m.written && len(named) < maxNamed {
-			what = meddles(m.path, 0, guarded)
-		}
-		if what == "" || slices.ContainsFunc(named, inOther) {
+		inOther := func(g Reason) bool { return pathname.Within(g.About, m.path) }
+		if !m.written || len(found) == maxNamed || slices.ContainsFunc(found, inOther) {
 			continue
 		}
-		named = append(named, m.path)
-		found = append(found, Reason{Code: NamesProtected, About: m.path, Detail: what, Part: m.command.Text})
+		if what := meddles(m.path, 0, guarded); what != "" {
+			found = append(found, Reason{Code: NamesProtected, About: m.path, Detail: what, Part: m.command.Text})
+		}
 	}
 	return found
 }

@@ -4,11 +4,13 @@
 package permission
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/walk"
 )
 
@@ -157,19 +159,10 @@ func (p place) holds(name string, isDir bool) bool {
 
 // below returns name relative to dir; the directory itself is ".".
 func below(dir, name string) (rel string, ok bool) {
-	if dir == "/" {
-		dir = ""
-	}
-	rest, ok := strings.CutPrefix(name, dir)
-	switch {
-	case !ok:
-		return "", false
-	case rest == "", rest == "/":
-		return ".", true
-	case rest[0] != '/':
+	if !pathname.Within(dir, name) {
 		return "", false
 	}
-	return rest[1:], true
+	return cmp.Or(strings.Trim(name[len(dir):], "/"), "."), true
 }
 
 func anyHolds(places []place, name string, isDir bool) bool {

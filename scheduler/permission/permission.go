@@ -173,11 +173,9 @@ func (r *Rules) meeting(which List, c *call) (found, doubtful []Reason) {
 // opinions returns the reasons of the hooks that decide d.
 func opinions(f *Facts, d Decision) (found []Reason) {
 	for i := range f.Opinions {
-		o := &f.Opinions[i]
-		if o.Decision != d {
-			continue
+		if o := &f.Opinions[i]; o.Decision == d {
+			found = append(found, Reason{Code: ByHook, Hook: &o.Origin, Detail: strings.TrimSuffix(o.Reason, "."), decision: d})
 		}
-		found = append(found, Reason{Code: ByHook, Hook: &o.Origin, Detail: o.Reason, decision: d})
 	}
 	return found
 }

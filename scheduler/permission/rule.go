@@ -58,6 +58,9 @@ func (r Rule) String() string {
 	return fmt.Sprintf("the %s rule %s (%s)", r.List, r.Text, r.Origin)
 }
 
+// is reports whether two rules are the same entry of a settings file.
+func (r *Rule) is(o *Rule) bool { return r.Text == o.Text && r.Origin == o.Origin }
+
 // Tool returns the name of the tool that the rule is about, or its pattern.
 func (r Rule) Tool() string { return r.tool }
 

@@ -17,16 +17,8 @@ func (v Verdict) way(c *call) string {
 		return v.wayOutOfMode(c)
 	case v.Decision == Deny:
 		return v.wayPastDenial()
-	case v.Free && len(v.wanted()) > 0:
-		return "An answer would allow it; so would " + strings.Join(v.wanted(), " with ") + " in permissions.allow, a hook, or the permission_mode bypassPermissions."
-	case v.Free && v.onlyEdits(c):
-		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode acceptEdits or bypassPermissions."
-	case v.Free && c.beyondRules():
-		return "An answer would allow it; so would the permission_mode bypassPermissions."
-	case v.Free && c.Unknown.Cause != "":
-		return "An answer would allow it; so would the rule Bash, which is every command, or the permission_mode bypassPermissions."
 	case v.Free:
-		return "An answer would allow it; so would rules in permissions.allow that cover each of these parts, a hook, or the permission_mode bypassPermissions."
+		return "An answer would allow it; so would " + v.besides(c) + "bypassPermissions."
 	case !v.Firm():
 		return "An answer would allow it; so would the permission_mode bypassPermissions. No rule and no hook would."
 	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm && g.Rule == nil }):
@@ -36,6 +28,26 @@ func (v Verdict) way(c *call) string {
 	}
 	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
 }
+
+// besides returns what would allow the call besides an answer and the mode bypassPermissions, as the beginning of a clause that
+// ends in that mode.
+func (v Verdict) besides(c *call) string {
+	const mode = "the permission_mode "
+	switch rules := strings.Join(v.wanted(), " with "); {
+	case rules != "":
+		return rules + " in permissions.allow, a hook, or " + mode
+	case v.onlyEdits(c):
+		return covering + ", a hook, or " + mode + "acceptEdits or "
+	case c.beyondRules():
+		return mode
+	case c.Unknown.Cause != "":
+		return "the rule Bash, which is every command, or " + mode
+	}
+	return covering + ", a hook, or " + mode
+}
+
+// covering are the rules that would permit whatever a call lacks.
+const covering = "rules in permissions.allow that cover each of these parts"
 
 // wanted returns the rules that would permit all that the verdict lacks, if that is paths and hosts which permission to run
 // does not include; otherwise none.
@@ -50,12 +62,7 @@ func (v Verdict) wanted() (rules []string) {
 }
 
 // onlyEdits reports whether all that nothing allows is edits inside the roots, which the mode acceptEdits allows.
-func (v Verdict) onlyEdits(c *call) bool {
-	missing, _ := uncovered(c, Policy{Mode: AcceptEdits})
-	return !slices.ContainsFunc(missing, func(m Reason) bool {
-		return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.same(m) })
-	})
-}
+func (v Verdict) onlyEdits(c *call) bool { return v.settledBy(c, Policy{Mode: AcceptEdits}) }
 
 // wayPastDenial is for what a rule or a hook denies.
 func (v Verdict) wayPastDenial() string {
@@ -77,10 +84,12 @@ func (v Verdict) wayOutOfMode(c *call) string {
 	switch {
 	case v.before == Allow:
 		return "Another permission_mode would allow it."
-	case v.Free && v.onlyEdits(c):
-		return "Rules in permissions.allow that cover each of these parts would allow it, and so would the permission_mode acceptEdits; another permission_mode would ask."
 	case v.Free:
-		return "Rules in permissions.allow that cover each of these parts would allow it; another permission_mode would ask."
+		also := ""
+		if v.onlyEdits(c) {
+			also = ", and so would the permission_mode acceptEdits"
+		}
+		return "R" + covering[1:] + " would allow it" + also + "; another permission_mode would ask."
 	case v.Firm():
 		return "Another permission_mode would ask for it."
 	}
