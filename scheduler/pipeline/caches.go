@@ -2,11 +2,7 @@
 
 package pipeline
 
-import (
-	"slices"
-
-	"github.com/toold/toold/tools/exec/sandbox"
-)
+import "github.com/toold/toold/tools/exec/sandbox"
 
 // A Cache is where programs keep what they can make again. Calls for the same roots share what they write there.
 type Cache struct {
@@ -20,9 +16,8 @@ func (l layout) caches(conf Confining) {
 		return
 	}
 	for _, c := range conf.Caches {
-		taken := slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == c.Path })
-		if !taken && !l.covers(c.Path) {
-			l.policy.Places = append(l.policy.Places, c.Place)
+		if l.at(c.Path) != sandbox.Hidden {
+			l.add(c.Place)
 		}
 	}
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// maxGuesses is how many names of files that a script may write without declaring it are looked at; maxPlaces how many
-// directories they may be relative to. maxLooked bounds those that turn out to lie outside the roots too.
+// maxGuesses is how many names of files that a script may write without declaring it are looked at; maxLooked bounds those
+// that turn out to lie outside the roots too.
 const (
 	maxGuesses = 256
-	maxPlaces  = 8
 	maxLooked  = 2048
 )
 
@@ -51,7 +50,7 @@ func putInto(f *permission.Facts, dir *permission.Access) bool {
 
 // guessed returns what a script may change beyond its declaration: words of commands with unknown
 // effects, if they name something in a root, and the targets of hard links.
-func (s scene) guessed(commands []shell.Command, home string) (changes []workspace.Change) {
+func (s scene) guessed(commands []shell.Command) (changes []workspace.Change) {
 	type guess struct {
 		name   string
 		sweeps bool
@@ -59,59 +58,24 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 	dirs, looked := []string{s.dir}, map[guess]bool{}
 	for i := range commands {
 		c := &commands[i]
-		dirs = entered(dirs, c)
-		if c.ReadOnly || !c.Unlisted && c.Name != "ln" {
-			continue
-		}
-		for _, word := range c.Words[min(1, len(c.Words)):] {
-			for _, name := range s.named(word, dirs, home) {
-				if len(changes) >= maxGuesses || len(looked) >= maxLooked {
-					return changes
-				}
-				g := guess{name, c.Sweeps()}
-				if looked[g] { // by another reading of a wrapper's words
-					continue
-				}
-				looked[g] = true
-				// Some follow a link, others change the link itself.
-				for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
-					p, err := resolve("/", name)
-					if place := s.places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
-						changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
-					}
+		dirs = c.AndThen(dirs)
+		for name := range c.MayChange(dirs, s.home, s.glob) {
+			g := guess{name, c.Sweeps()}
+			switch {
+			case len(changes) >= maxGuesses || len(looked) >= maxLooked:
+				return changes
+			case looked[g]: // by another reading of a wrapper's words
+				continue
+			}
+			looked[g] = true
+			// Some follow a link, others change the link itself.
+			for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
+				p, err := resolve("/", name)
+				if place := s.places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
+					changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
 				}
 			}
 		}
 	}
 	return changes
-}
-
-// entered returns the directories that names may be relative to behind a command.
-func entered(dirs []string, c *shell.Command) []string {
-	name, ok := c.Enters()
-	if !ok {
-		return dirs
-	}
-	for _, dir := range slices.Clone(dirs) {
-		if to := at(name, dir); len(dirs) < maxPlaces && !slices.Contains(dirs, to) {
-			dirs = append(dirs, to)
-		}
-	}
-	return dirs
-}
-
-// named returns the absolute names that a word may stand for.
-func (s scene) named(word shell.Word, dirs []string, home string) (names []string) {
-	if !word.MayName() {
-		return nil
-	}
-	word = word.AtHome(home)
-	for _, dir := range dirs {
-		if _, pattern, ok := word.Pattern(dir); ok {
-			names = append(names, matching(s.places, pattern)...)
-		} else if word.Literal {
-			names = append(names, at(word.Text, dir))
-		}
-	}
-	return names
 }

@@ -107,10 +107,7 @@ func (r *Rights) outside(f *permission.Facts) bool {
 
 // boxed reports whether the call's act will be fully confined.
 func (r *Rights) boxed(f *permission.Facts) bool {
-	if !f.Opaque || f.External != "" || r.outside(f) {
-		return false
-	}
-	return r.fully()
+	return f.Opaque && f.External == "" && !r.outside(f) && r.Confining.fully()
 }
 
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
@@ -129,10 +126,7 @@ const nobody = "invalid"
 // them, so that their error, and the report, names the host instead of a failed lookup.
 func (conf Confining) reach() sandbox.Network {
 	n := conf.Network
-	if confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full}); err != nil || confinement.Tier != sandbox.Full {
-		return n // a way out there is a way out for others too
-	}
-	if len(n.Allowed) == 0 {
+	if len(n.Allowed) == 0 && conf.fully() { // elsewhere a way out is a way out for others too
 		n.Allowed = []string{nobody}
 	}
 	return n
@@ -152,19 +146,24 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 	for _, path := range c.readDenied(ctx) {
 		l.put(path, sandbox.Hidden)
 		if seen := places.Seen(path); seen != path {
-			p.Places = append(p.Places, sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
+			l.add(sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
 		}
 	}
 	for _, dir := range conf.ownDirs() {
 		l.put(dir, sandbox.Write)
 	}
 	if reading {
+		hidden := func(path string) bool { return l.at(path) == sandbox.Hidden }
 		full := c.reads.wide || c.rights.gitElsewhere(f) || l.hides(places.Roots()) ||
-			slices.ContainsFunc(c.reads.files, l.covers) || c.rights.seesTemporary(f)
+			slices.ContainsFunc(c.reads.files, hidden) || c.rights.seesTemporary(f)
 		if !full {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}
-		l.readable(c.reads.files)
+		for _, path := range c.reads.files {
+			if !hidden(path) && l.lacks(path) {
+				l.put(path, sandbox.Read)
+			}
+		}
 		for _, dir := range slices.Concat(places.Roots(), places.Readable()) {
 			l.put(dir, sandbox.Read)
 		}
@@ -192,62 +191,55 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 type layout struct{ policy *sandbox.Policy }
 
 func (l layout) put(path string, access sandbox.Access) {
-	i := slices.IndexFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == path })
+	l.add(sandbox.Place{Path: path}).Access = access
+}
+
+// add adds a place, unless there is one of its path, and returns the one that is there.
+func (l layout) add(place sandbox.Place) *sandbox.Place {
+	i := slices.IndexFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == place.Path })
 	if i < 0 {
-		l.policy.Places = append(l.policy.Places, sandbox.Place{Path: path, Access: access})
-		return
+		i, l.policy.Places = len(l.policy.Places), append(l.policy.Places, place)
 	}
-	l.policy.Places[i].Access = access
+	return &l.policy.Places[i]
+}
+
+// innermost returns the place that holds the path, or the innermost of several; none: a zero one.
+func (l layout) innermost(path string) (in sandbox.Place) {
+	for _, p := range l.policy.Places {
+		if len(p.Path) > len(in.Path) && pathname.Within(p.Path, path) {
+			in = p
+		}
+	}
+	return in
 }
 
 // at is what may be done at the path so far.
 func (l layout) at(path string) sandbox.Access {
-	access, length := sandbox.Read, -1
-	for _, p := range l.policy.Places {
-		if len(p.Path) > length && pathname.Within(p.Path, path) {
-			access, length = p.Access, len(p.Path)
-		}
+	if in := l.innermost(path); in.Path != "" {
+		return in.Access
 	}
-	return access
-}
-
-// has reports whether a place holds the path that is not hidden.
-func (l layout) has(path string) bool {
-	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Access != sandbox.Hidden && pathname.Within(p.Path, path) }) &&
-		l.at(path) != sandbox.Hidden
-}
-
-// covers reports whether the path is hidden so far.
-func (l layout) covers(path string) bool { return l.at(path) == sandbox.Hidden }
-
-// readable opens files for reading, but not what is hidden.
-func (l layout) readable(paths []string) {
-	for _, path := range paths {
-		if !l.covers(path) && l.lacks(path) {
-			l.put(path, sandbox.Read)
-		}
-	}
+	return sandbox.Read
 }
 
 // lacks reports whether the path cannot be read without a place of its own. One that is not needed does harm: it stands on what
 // the sandbox has put there, and makes the call another cell, with another loopback.
 func (l layout) lacks(path string) bool {
-	holds := func(dir string) bool { return pathname.Within(dir, path) }
+	in := l.innermost(path)
 	switch {
-	case l.has(path):
+	case in.Path != "" && in.Access != sandbox.Hidden:
 		return false
 	case l.policy.Tier == sandbox.Full:
 		_, err := os.Lstat(path)
-		return err == nil && (l.at(path) == sandbox.Hidden || slices.ContainsFunc(temps, holds))
+		return err == nil && (in.Path != "" || pathname.WithinAny(temps, path))
 	}
-	return !slices.ContainsFunc(sandbox.SystemTrees, holds)
+	return !isSystems(path)
 }
 
 // hides reports whether something that is there is hidden in one of the directories.
 func (l layout) hides(dirs []string) bool {
 	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool {
 		_, err := os.Lstat(p.Path)
-		return p.Access == sandbox.Hidden && err == nil && slices.ContainsFunc(dirs, func(dir string) bool { return pathname.Within(dir, p.Path) })
+		return p.Access == sandbox.Hidden && err == nil && pathname.WithinAny(dirs, p.Path)
 	})
 }
 
@@ -257,11 +249,17 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	conf, o := c.rights.Confining, c.opening(f)
 	named := func(path string) bool { return slices.Contains(o.named, path) || slices.Contains(conf.Write, path) }
 	free := func(path string) bool {
-		return named(path) || deepest(o.trees, path) != "" || slices.Contains(c.git.places, path)
+		return named(path) || pathname.WithinAny(o.trees, path) || slices.Contains(c.git.places, path)
 	}
 	roots := slices.Concat(c.rights.Places.Roots(), conf.Write)
-	inner := slices.DeleteFunc(slices.Clone(o.dirs), func(dir string) bool { return deepest(roots, dir) == "" })
-	outer := slices.DeleteFunc(slices.Clone(o.dirs), func(dir string) bool { return slices.Contains(inner, dir) })
+	var inner, outer []string
+	for _, dir := range o.dirs {
+		if pathname.WithinAny(roots, dir) {
+			inner = append(inner, dir)
+		} else {
+			outer = append(outer, dir)
+		}
+	}
 	l.opens(slices.Concat(outer, roots))
 	roots = append(roots, outer...)
 	for _, root := range roots {
@@ -311,9 +309,7 @@ func (l layout) protect(dir string, paths []string, free func(path string) bool)
 // pin keeps the directories between dir and the path where they are: moved, they would take it where nothing guards it.
 func (l layout) pin(dir, path string) {
 	for between := filepath.Dir(path); between != dir && pathname.Within(dir, between); between = filepath.Dir(between) {
-		if !slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == between }) {
-			l.put(between, sandbox.Write)
-		}
+		l.add(sandbox.Place{Path: between, Access: sandbox.Write})
 	}
 }
 

@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,8 +37,8 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		f.Input = scalars(c.parsed.input)
 	}
 	places, home := c.rights.located(f, env), repo.Getenv(env.Environ, "HOME")
-	f.Patterns = expanded(places, effects.Commands, env.Dir, home)
 	s := scene{places: places, unmounted: c.rights.unmounted(f), rules: rules, dir: env.Dir, home: home, git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, shell.Command.SteersPatterns)}
+	f.Patterns = s.patterns(effects.Commands)
 	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, ReadDenied: c.deniesRead(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
@@ -63,7 +64,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		grant.Writes = append(grant.Writes, workspace.Grantee{Real: real.Real, Tree: path.Tree})
 		written = append(written, real)
 	}
-	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, home)...)
+	grant.Changes = append(declared(f, written), s.guessed(effects.Commands)...)
 	c.git = c.rights.gitChanges(f)
 	c.rights.gitWorks(ctx, f, s)
 	if err := worksOutside(ctx, f, s); err != nil {
@@ -162,23 +163,20 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 // rules about reading. command is the command that names the access; nil: a redirection, or the
 // tool itself.
 func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
-	about, verb := s.rules.AboutReading(), "read"
-	rule := func(real string) *permission.Rule { return s.rules.DeniesRead(real, nil) }
+	about, verb, rule := s.rules.AboutReading(), "read", s.keepsReading
 	if a.Write {
-		about, verb = s.rules.AboutWriting(), "change"
-		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real) }
+		about, verb, rule = s.rules.AboutWriting(), "change", s.keepsWriting
 	}
-	if command != nil && !a.Unnamed && len(command.Tracked) > 0 && a.Named == s.dir && !slices.ContainsFunc(command.Words, func(w shell.Word) bool { return w.Literal && at(w.Text, s.dir) == s.dir }) {
-		return "" // what git shows of it is looked at apart
-	}
-	if a.Part == "" && !a.Write || !a.Tree || !a.Dir || a.Names && !a.Write {
+	switch {
+	case command != nil && !a.Unnamed && len(command.Tracked) > 0 && a.Named == s.dir && !command.NamesPath(s.dir, s.dir): // what git shows of it is looked at apart
+		return ""
+	case !a.Tree, !a.Dir, !a.Write && (a.Part == "" || a.Names):
 		return ""
 	}
-	who := "`" + a.Part + "`"
+	who, own := "`"+a.Part+"`", s.places.HiddenBelow(a.OnDisk())
 	if a.Part == "" {
 		who = "The call"
 	}
-	own := s.places.HiddenBelow(a.OnDisk())
 	switch {
 	case own != "" && !a.Unnamed:
 		return fmt.Sprintf("%s would %s all of %s, also %s, which is the daemon's own.", who, verb, a.Real, own)
@@ -187,14 +185,7 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	case a.Unnamed:
 		return fmt.Sprintf("%s may %s files that it does not name, and there are rules about which may be.", who, verb)
 	}
-	readDenied := func(real string) string {
-		if rule := rule(s.places.Seen(real)); rule != nil {
-			return rule.String()
-		}
-		return ""
-	}
-	found, why, sure := s.search(ctx, a, command, readDenied)
-	switch {
+	switch found, why, sure := s.search(ctx, a, command, rule); {
 	case found != "":
 		return fmt.Sprintf("%s would %s %s, and %s is about that.", who, verb, s.places.Seen(found), why)
 	case !sure:
@@ -203,45 +194,81 @@ func (s scene) below(ctx context.Context, a *permission.Access, command *shell.C
 	return ""
 }
 
+// keepsReading returns the rule that denies reading the file at a real path, or asks first; empty: none does.
+func (s scene) keepsReading(real string) string {
+	return naming(s.rules.DeniesRead(s.places.Seen(real), nil))
+}
+
+// keepsWriting is keepsReading for writing.
+func (s scene) keepsWriting(real string) string {
+	return naming(s.rules.KeepsWriting(s.places.Seen(real)))
+}
+
+func naming(rule *permission.Rule) string {
+	if rule == nil {
+		return ""
+	}
+	return rule.String()
+}
+
 // search searches the directory of an access for read-denied paths, as far as the command that
 // names it reads it.
 func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, readDenied func(real string) string) (found, why string, sure bool) {
-	if command == nil || a.Write {
-		return s.places.FindReadDenied(ctx, a.OnDisk(), readDenied)
+	dir := a.OnDisk()
+	switch {
+	case command == nil || a.Write:
+		return s.places.FindReadDenied(ctx, dir, readDenied)
+	case command.Picks.Below(command, a.Named, s.dir):
+		return s.given(ctx, command.Picks, dir, readDenied)
 	}
-	if found, why, sure, ok := s.given(ctx, command, a, readDenied); ok {
-		return found, why, sure
-	}
-	if files, ok := picked(s.places, command, a.Named, s.dir); ok && !s.steered {
+	if files, ok := command.Picked(a.Named, s.dir, s.glob); ok && !s.steered {
 		for _, file := range files {
 			real, err := s.places.Resolve("/", file)
 			if err != nil {
 				return "", "", false
 			}
-			if why := readDenied(file); why != "" {
+			if why = cmp.Or(readDenied(file), readDenied(real.Real)); why != "" {
 				return file, why, true
 			}
-			if info, err := os.Stat(real.Real); err != nil || !info.IsDir() {
-				if why := readDenied(real.Real); why != "" {
-					return file, why, true
+			if info, err := os.Stat(real.Real); err == nil && info.IsDir() {
+				if found, why, sure = s.places.FindReadDenied(ctx, real.Real, readDenied); found != "" || !sure {
+					return found, why, sure
 				}
-			} else if found, why, sure = s.places.FindReadDenied(ctx, real.Real, readDenied); found != "" || !sure {
-				return found, why, sure
 			}
 		}
 		return "", "", true
 	}
-	over := selection.Command{Command: command, Environ: s.environ, Pattern: s.unexpanded}.LeavesOut()
-	if over == nil {
-		return s.places.FindReadDenied(ctx, a.OnDisk(), readDenied)
+	unexpanded := func(flag shell.Flag) (string, bool) {
+		return flag.Pattern(func(word string) bool { return s.steered || len(s.glob(shell.Quoted(s.dir)+"/"+word)) > 0 })
 	}
-	return s.places.FindReadDenied(ctx, a.OnDisk(), func(real string) string {
+	leavesOut := selection.Command{Command: command, Environ: s.environ, Pattern: unexpanded}.LeavesOut()
+	return s.places.FindReadDenied(ctx, dir, func(real string) string {
 		why := readDenied(real)
-		if rel, err := filepath.Rel(a.OnDisk(), real); why == "" || err != nil || rel != "." && over(rel, real) {
+		if rel, err := filepath.Rel(dir, real); why == "" || leavesOut != nil && (err != nil || rel != "." && leavesOut(rel, real)) {
 			return ""
 		}
 		return why
 	})
+}
+
+// patterns returns what the words of commands stand for now that are patterns or begin with the home directory, by the words'
+// texts, where it is not known what a command does with them.
+func (s scene) patterns(commands []shell.Command) map[string][]string {
+	found := map[string][]string{}
+	for _, c := range commands {
+		if c.ReadOnly || !c.Unlisted {
+			continue
+		}
+		for _, word := range c.Words {
+			if _, done := found[word.Text]; done {
+				continue
+			}
+			if names, ok := word.Stands(s.dir, s.home, s.glob); ok {
+				found[word.Text] = names
+			}
+		}
+	}
+	return found
 }
 
 // deniesRead keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -30,13 +31,8 @@ func (r *Rights) gitChanges(f *permission.Facts) (changes gitChange) {
 		if !ok || command.ReadOnly {
 			continue
 		}
-		dirs := command.Dirs
-		if len(dirs) == 0 {
-			dirs = []string{"."}
-		}
-		for _, dir := range dirs {
-			dir = at(change.Dir, at(dir, f.Dir))
-			git, ok := repo.Discover(r.Places.Disk(dir))
+		for _, dir := range command.Places(f.Dir) {
+			git, ok := repo.Discover(r.Places.Disk(shell.From(dir, change.Dir)))
 			if !ok || change.Start != "" && !git.OnRemote(change.Start) {
 				continue
 			}
@@ -69,7 +65,7 @@ func (r *Rights) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
 			continue
 		}
 		for _, dir := range command.Dirs {
-			git, ok := repo.Discover(at(to, at(dir, f.Dir)))
+			git, ok := repo.Discover(shell.From(shell.From(f.Dir, dir), to))
 			if !ok || r.Places.Place(git.Top) == workspace.InRoot {
 				continue
 			}
@@ -100,7 +96,7 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 	eased := c.easing(f)
 	watched := slices.DeleteFunc(slices.Clone(git.Loose), open)
-	trees, places, binds := slices.Concat(roots, git.Shared), 0, c.rights.fully()
+	trees, places, binds := slices.Concat(roots, git.Shared), 0, conf.fully()
 	for _, path := range git.Firm {
 		if open(path) {
 			continue
@@ -163,16 +159,13 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 		}
 	}
 	for i := range f.Accesses {
-		if dir := f.Accesses[i].Opens; deepest(c.rights.Places.Roots(), dir) != "" { // it is protected, and opened all the same
+		if dir := f.Accesses[i].Opens; pathname.WithinAny(c.rights.Places.Roots(), dir) { // it is protected, and opened all the same
 			trees = append(trees, dir)
 		}
 	}
 	trees = append(trees, c.git.places...)
-	in := func(path string) bool {
-		return slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(tree, path) })
-	}
 	return func(path string) bool {
-		return in(path) || repo.IsLink(path) && in(repo.Leads(path))
+		return pathname.WithinAny(trees, path) || repo.IsLink(path) && pathname.WithinAny(trees, repo.Leads(path))
 	}
 }
 
@@ -185,7 +178,7 @@ func (r *Rights) gitElsewhere(f *permission.Facts) bool {
 			continue
 		}
 		for _, dir := range f.Commands[i].Dirs {
-			if git, ok := repo.Discover(r.Places.Disk(at(dir, f.Dir))); ok && !git.LiesIn(places) {
+			if git, ok := repo.Discover(r.Places.Disk(shell.From(f.Dir, dir))); ok && !git.LiesIn(places) {
 				return true
 			}
 		}

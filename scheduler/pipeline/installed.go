@@ -6,7 +6,6 @@ package pipeline
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/fs/pathname"
@@ -24,14 +23,9 @@ var (
 
 // installed reports whether the path lies where programs are installed, by the system or below home, and is not a shim.
 func installed(path, home string) bool {
-	places := slices.Clone(systemPlaces)
-	for _, place := range homePlaces {
-		if home != "" {
-			places = append(places, filepath.Join(home, place))
-		}
-	}
+	inHome, err := filepath.Rel(home, path)
 	return filepath.Base(filepath.Dir(path)) != "shims" &&
-		slices.ContainsFunc(places, func(place string) bool { return pathname.Within(place, path) })
+		(pathname.WithinAny(systemPlaces, path) || err == nil && pathname.WithinAny(homePlaces, inHome))
 }
 
 // A chooser runs a version of a program that a file names which it finds in the working directory or above.

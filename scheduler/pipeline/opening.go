@@ -55,7 +55,7 @@ func worksOutside(ctx context.Context, f *permission.Facts, s scene) error {
 			continue
 		}
 		for _, dir := range command.Dirs {
-			real, err := s.places.Resolve("/", at(dir, f.Dir))
+			real, err := s.places.Resolve("/", shell.From(f.Dir, dir))
 			if err != nil || s.places.Place(real.Real) != workspace.Outside || standing(real.Real) != real.Real || !canOpen(real.Real) {
 				continue
 			}
@@ -70,11 +70,7 @@ func worksOutside(ctx context.Context, f *permission.Facts, s scene) error {
 
 // confinable reports whether the call's processes will be confined by some means.
 func (r *Rights) confinable(f *permission.Facts) bool {
-	if r.outside(f) {
-		return false
-	}
-	confinement, err := r.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
-	return err == nil && confinement.Tier != sandbox.None
+	return !r.outside(f) && r.Confining.tier() != sandbox.None
 }
 
 // needs returns the directory that has to be writable for a write; empty: the path itself is enough, or nothing will be written.
@@ -126,7 +122,7 @@ func (r *Rights) standsOpen(dir string) bool {
 func canOpen(dir string) bool {
 	home, _ := os.UserHomeDir()
 	return filepath.Dir(dir) != "/" && dir != "/" && !pathname.Within(dir, home) &&
-		!slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, dir) })
+		!isSystems(dir)
 }
 
 // openable is what has to be writable so that the path can be: itself, or the directory in which it would be made; empty if
@@ -176,7 +172,7 @@ func (c *Call) opening(f *permission.Facts) (o opening) {
 	}
 	slices.SortFunc(o.dirs, func(a, b string) int { return len(a) - len(b) })
 	o.dirs = slices.Compact(o.dirs)
-	o.fresh = slices.DeleteFunc(o.fresh, func(path string) bool { return deepest(o.dirs, path) != "" })
+	o.fresh = slices.DeleteFunc(o.fresh, func(path string) bool { return pathname.WithinAny(o.dirs, path) })
 	return o
 }
 

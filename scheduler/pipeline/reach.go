@@ -19,7 +19,7 @@ import (
 func (c *Call) reach(f *permission.Facts) error {
 	conf := c.rights.Confining
 	f.Reachable = conf.Network.Allowed
-	confined := !c.rights.outside(f) && c.rights.fully()
+	confined := !c.rights.outside(f) && conf.fully()
 	found, err := c.rights.mentioned(f)
 	if err != nil {
 		return err
@@ -72,17 +72,23 @@ func (r *Rights) mentioned(f *permission.Facts) (found []permission.Access, err 
 // answered returns the hosts that a yes has opened to the call: those that the question named. Without a network of its own
 // nothing is opened to the call, since that would open more.
 func (c *Call) answered(f *permission.Facts) []string {
-	if c.verdict.Decision != permission.Ask || !c.rights.fully() {
+	if c.verdict.Decision != permission.Ask || !c.rights.Confining.fully() {
 		return nil // settings decide what rules and modes open
 	}
 	return f.Contacts()
 }
 
-// fully reports whether the machine can confine a process by all means.
-func (r *Rights) fully() bool {
-	confinement, err := r.Confining.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
-	return err == nil && confinement.Tier == sandbox.Full
+// tier returns by which means the machine can confine a process.
+func (conf Confining) tier() sandbox.Tier {
+	confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	if err != nil {
+		return sandbox.None
+	}
+	return confinement.Tier
 }
+
+// fully reports whether the machine can confine a process by all means.
+func (conf Confining) fully() bool { return conf.tier() == sandbox.Full }
 
 // hides returns the hidden file or directory that a real path is or lies in; empty: it is not hidden.
 func (conf Confining) hides(real string) string {
@@ -105,10 +111,11 @@ func deepest(paths []string, real string) (found string) {
 
 // opens reports whether settings, the session or the system open the path to every command.
 func (conf Confining) opens(a *permission.Access) bool {
-	if deepest(slices.Concat(conf.Write, conf.ownDirs()), a.OnDisk()) != "" && !(a.Write && deepest(conf.Keep, a.OnDisk()) != "") {
+	disk := a.OnDisk()
+	if pathname.WithinAny(slices.Concat(conf.Write, conf.ownDirs()), disk) && !(a.Write && pathname.WithinAny(conf.Keep, disk)) {
 		return true
 	}
-	return !a.Write && (deepest(conf.Shown, a.OnDisk()) != "" || deepest(machineFacts, a.Real) != "")
+	return !a.Write && (pathname.WithinAny(conf.Shown, disk) || pathname.WithinAny(machineFacts, a.Real))
 }
 
 // machineFacts are what every program may read of the machine.

@@ -54,7 +54,7 @@ func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 			r.unknown[shell.Outermost(f.Commands, i)] = why
 		}
 	}
-	r.wide = r.wide || c.spills(f) || slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return isOwnProcess(a.Named) })
+	r.wide = r.wide || c.parsed.effects.Spills || slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return isOwnProcess(a.Named) })
 	return r
 }
 
@@ -75,17 +75,18 @@ func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	conf, places := c.rights.Confining, c.rights.Places
 	s := search{
 		places: places, git: conf.Git, dir: places.Disk(env.Dir), environ: env.Environ, home: c.rights.Anchors.Home,
-		confined: !c.rights.outside(f) && c.rights.fully(),
+		confined: !c.rights.outside(f) && conf.fully(),
 	}
 	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, conf.ownDirs(), []string{"/dev"})
 	for _, c := range conf.Caches {
 		s.writable = append(s.writable, c.Path, c.Upper())
 	}
+	s.writable = slices.DeleteFunc(s.writable, func(dir string) bool { return dir == "" })
 	for _, dir := range strings.Split(repo.Getenv(env.Environ, "PATH"), ":") { // an empty one is the working directory
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 			dir = filepath.Join(repo.Getenv(env.Environ, "HOME"), rest)
 		}
-		s.list = append(s.list, at(dir, env.Dir))
+		s.list = append(s.list, shell.From(env.Dir, dir))
 	}
 	return s
 }
@@ -94,10 +95,8 @@ func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 // calls can write, a temporary directory, what belongs to the daemon, or of another user.
 func (s *search) changeable(path string) bool {
 	real := existing(path)
-	for _, path := range []string{filepath.Clean(path), real} {
-		if slices.ContainsFunc(s.writable, func(dir string) bool { return dir != "" && pathname.Within(dir, path) }) {
-			return true
-		}
+	if pathname.WithinAny(s.writable, filepath.Clean(path)) || pathname.WithinAny(s.writable, real) {
+		return true
 	}
 	info, err := os.Stat(real)
 	if err != nil || isSystems(real) {
@@ -148,7 +147,7 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 	if path == "" {
 		return ""
 	}
-	path = at(path, s.dir)
+	path = shell.From(s.dir, path)
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case err != nil || s.changeable(path):
@@ -168,7 +167,7 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 
 // isSystems reports whether the path lies in what every confined program may read.
 func isSystems(path string) bool {
-	return slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, path) })
+	return pathname.WithinAny(sandbox.SystemTrees, path)
 }
 
 // gitConfigs are the configuration files of git among those that the table of programs names; the

@@ -147,7 +147,7 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 // unconfined returns the commands that only count as read-only where the whole call may change nothing, if this one may, each
 // with the reason as a clause.
 func (c *Call) unconfined() map[int]string {
-	if !c.facts.Opaque && len(c.parsed.effects.Writes) == 0 && c.rights.fully() && !c.rights.outside(c.facts) {
+	if !c.facts.Opaque && len(c.parsed.effects.Writes) == 0 && c.rights.Confining.fully() && !c.rights.outside(c.facts) {
 		return nil
 	}
 	steered := map[int]string{}

@@ -10,7 +10,6 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
-	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/repo"
@@ -33,7 +32,7 @@ func (conf Confining) ownDirs() (dirs []string) {
 // mounted, and outside, the working directory is its path on the disk.
 func (r *Rights) located(f *permission.Facts, env *tools.Env) *workspace.Workspace {
 	places := r.Places
-	if outside := r.outside(f); outside || !r.fully() {
+	if outside := r.outside(f); outside || !r.Confining.fully() {
 		env.Dir = places.Disk(env.Dir)
 		f.Dir = env.Dir
 		if outside {
@@ -47,7 +46,7 @@ func (r *Rights) located(f *permission.Facts, env *tools.Env) *workspace.Workspa
 // names.
 func (r *Rights) unmounted(f *permission.Facts) bool {
 	starts := f.External == "" && (f.Opaque || len(f.Commands) > 0)
-	return starts && !r.outside(f) && !r.fully()
+	return starts && !r.outside(f) && !r.Confining.fully()
 }
 
 // unmountedFault returns a fault that names the path by which a program finds the file.
@@ -60,33 +59,28 @@ func unmountedFault(p workspace.Path) error {
 // tempDir returns TMPDIR, as NAME=value, if the call's processes need another one than the
 // session's; otherwise "". In the sandbox it is a directory where files can be made.
 func (c *Call) tempDir() []string {
-	temps := c.rights.Confining.Temps
+	conf, places := c.rights.Confining, c.rights.Places
 	dir := repo.Getenv(c.environ, "TMPDIR")
 	switch {
-	case len(temps) == 0:
+	case len(conf.Temps) == 0:
 		return nil
-	case !c.rights.fully():
-		return []string{"TMPDIR=" + temps[0].Dir}
+	case !conf.fully():
+		return []string{"TMPDIR=" + conf.Temps[0].Dir}
 	case dir == "" && c.environ != nil:
 		return nil
 	}
-	places := c.rights.Places
-	if real, err := places.Resolve("/", dir); err == nil && filepath.IsAbs(dir) {
-		place := places.Place(real.Real)
-		if place == workspace.InRoot || place == workspace.Scratch || deepest(c.rights.Confining.Write, real.Real) != "" {
-			return nil
-		}
+	real, err := places.Resolve("/", dir)
+	if place := places.Place(real.Real); err == nil && filepath.IsAbs(dir) &&
+		(place == workspace.InRoot || place == workspace.Scratch || pathname.WithinAny(conf.Write, real.Real)) {
+		return nil
 	}
-	return []string{"TMPDIR=" + temps[0].Name}
+	return []string{"TMPDIR=" + conf.Temps[0].Name}
 }
 
 // temp mounts the session's directories for temporary files over the machine's.
 func (l layout) temp(conf Confining) {
 	for _, t := range conf.Temps {
-		if slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == t.Name }) {
-			continue
-		}
-		l.policy.Places = append(l.policy.Places, sandbox.Place{Path: t.Name, Access: sandbox.Write, Source: t.Dir})
+		l.add(sandbox.Place{Path: t.Name, Access: sandbox.Write, Source: t.Dir})
 	}
 }
 
@@ -104,11 +98,6 @@ func (r *Rights) seesTemporary(f *permission.Facts) bool {
 	return slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
 		return (len(f.Commands) > 0 || a.Part != "") && (a.Unnamed && !a.Write || own(a.Real) || own(a.Named))
 	})
-}
-
-// spills reports whether a script that only reads may make temporary files: bash does for here-documents.
-func (c *Call) spills(f *permission.Facts) bool {
-	return shell.HasHeredoc(about(c.parsed.input)) || slices.ContainsFunc(f.Commands, shell.Command.Spills)
 }
 
 // maxLocated is how many new temporary files are reported. The number is our own: a user opens one

@@ -99,20 +99,12 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 			return ""
 		}
 	}
-	found, why, sure := s.tracked(ctx, dir, s.about)
+	found, why, sure := s.tracked(ctx, dir, s.keepsReading)
 	switch {
 	case found != "":
 		return fmt.Sprintf("`%s` may show what git keeps of %s, and %s is about that.", part, found, why)
 	case !sure:
 		return fmt.Sprintf("`%s` may show all that git keeps in %s, which is too large to look for files that rules are about.", part, strings.TrimSuffix(dir, "/"))
-	}
-	return ""
-}
-
-// about returns the rule about reading the file at a real path; empty: none.
-func (s scene) about(real string) string {
-	if rule := s.rules.DeniesRead(s.places.Seen(real), nil); rule != nil {
-		return rule.String()
 	}
 	return ""
 }
