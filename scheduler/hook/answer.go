@@ -4,6 +4,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (a *answer) alsoOlder(event string, d Decision, reason string) {
 		d = None
 	}
 	if d > a.decision || a.reason == "" {
-		a.reason = firstOf(reason, a.reason)
+		a.reason = cmp.Or(reason, a.reason)
 	}
 	a.decision = max(a.decision, d)
 }
@@ -197,14 +198,4 @@ func cappedAt(text string, more bool) string {
 		count++
 	}
 	return text
-}
-
-// firstOf returns the first text that is not empty.
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

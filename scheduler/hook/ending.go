@@ -3,9 +3,11 @@
 package hook
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
@@ -29,7 +31,7 @@ type ending struct {
 // Heard is the result of one hook.
 type heard struct {
 	answer
-	opinions []Reason
+	opinions []permission.Opinion
 	failures []string // clauses
 	withheld bool     // the output is kept from the model, because a hook that should have checked it has failed
 }
@@ -45,14 +47,12 @@ func (e *ending) hear(h *Hook, event string, input veil) heard {
 	}
 	a.notes = append(a.notes, e.notes...)
 	all := heard{answer: a, failures: failures}
-	say := func(d Decision, text string) {
-		all.opinions = append(all.opinions, Reason{Decision: d, Text: text, Origin: h.Origin})
-	}
+	say := func(d Decision, text string) { all.opinions = append(all.opinions, d.opinion(h, text)) }
 	if a.decision != None {
 		say(a.decision, a.reason)
 	}
 	if a.stop != nil && permits(event) {
-		say(Deny, firstOf(*a.stop, "The session is to stop."))
+		say(Deny, cmp.Or(*a.stop, "The session is to stop."))
 	}
 	if h.Block && len(failures) > 0 {
 		clauses := strings.Join(failures, ", and ")
@@ -110,9 +110,9 @@ func (e *ending) read(event string) (a answer, failures []string) {
 func (a *answer) block(printed string, more bool) {
 	printed = cappedAt(strings.TrimSpace(printed), more)
 	if a.decision == Allow {
-		a.reason = firstOf(printed, a.reason)
+		a.reason = cmp.Or(printed, a.reason)
 	} else {
-		a.reason = firstOf(a.reason, printed)
+		a.reason = cmp.Or(a.reason, printed)
 	}
 	a.decision = Deny
 }

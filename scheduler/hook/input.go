@@ -69,12 +69,11 @@ func Suggest(rule string) Suggestion {
 	}
 }
 
-// encode returns the JSON that a hook reads, as one line. Hooks search it as text, so < > & are not
-// escaped.
-func (in *Input) encode() ([]byte, error) {
+// encoded returns a value as JSON in one line. Hooks search it as text, so < > & are not escaped.
+func encoded(value any) ([]byte, error) {
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)
 	to.SetEscapeHTML(false)
-	err := to.Encode(in)
+	err := to.Encode(value)
 	return text.Bytes(), err
 }

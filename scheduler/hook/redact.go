@@ -28,7 +28,7 @@ func (r Runner) input(in Input, hooks []*Hook) func(*Hook) telling {
 		if !r.Plain {
 			told = in.without(secrets)
 		}
-		text, err := told.encode()
+		text, err := encoded(&told)
 		return telling{text, err, veil{in.ToolInput, told.ToolInput}}
 	}
 	all := as(redact.New(r.Filter.Secrets(r.Environ), r.Patterns))

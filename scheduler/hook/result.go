@@ -14,7 +14,7 @@ import (
 // A Decision is what hooks decide about a call.
 type Decision uint8
 
-// The decisions, from the mildest to the strictest. The strictest of several counts.
+// The decisions, from the mildest to the strictest, as permission has them but for None. The strictest of several counts.
 const (
 	None  Decision = iota // no hook has decided
 	Allow                 // of PreToolUse and PermissionRequest only
@@ -25,18 +25,16 @@ const (
 // String returns the decision as hooks write it.
 func (d Decision) String() string { return [...]string{"none", "allow", "ask", "deny"}[d] }
 
-// A Reason is what one hook decided, and why. A hook may return several.
-type Reason struct {
-	Decision Decision // not None
-	Text     string   // empty: none
-	Origin   permission.Origin
+// opinion returns a decision other than None as that of a hook.
+func (d Decision) opinion(h *Hook, text string) permission.Opinion {
+	return permission.Opinion{Decision: permission.Decision(d - Allow), Reason: text, Origin: h.Origin}
 }
 
 // A Result is the joined answers, in the order of the hooks. Every text is valid UTF-8. Every text
 // but Input and Output has at most 10,000 characters and a note of how many were cut off.
 type Result struct {
 	Decision Decision
-	Reasons  []Reason // all of them, including those that did not decide
+	Reasons  []permission.Opinion // all of them, including those that did not decide
 	// Input is the call's input as hooks have rewritten it, unchecked; nil: unchanged, or denied.
 	Input     json.RawMessage
 	Interrupt bool     // a hook that denied a PermissionRequest wants the turn to end
@@ -66,7 +64,7 @@ func join(hooks []*Hook, all []heard, in *Input) Result {
 		r.Reasons = append(r.Reasons, *conflict)
 	}
 	for _, reason := range r.Reasons {
-		r.Decision = max(r.Decision, reason.Decision)
+		r.Decision = max(r.Decision, Decision(reason.Decision)+Allow)
 	}
 	if r.Decision != Deny {
 		r.Input, r.Interrupt = input, false
