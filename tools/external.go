@@ -68,19 +68,14 @@ func compileExternal(text json.RawMessage) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("its schema has the type %v, but an input is always an object", kind)
 	}
 	object["type"] = "object"
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(nowhere{})
-	if err = compiler.AddResource("input.json", document); err != nil {
-		return nil, fmt.Errorf("its schema is not valid: %w", err)
-	}
-	compiled, err := compiler.Compile("input.json")
+	schema, err := compiled(document)
 	if err != nil {
 		return nil, fmt.Errorf("its schema is not valid: %w", err)
 	}
-	if !(&expansion{left: maxBranches}).visit(compiled, map[string]any{}, nil) {
+	if !(&expansion{left: maxBranches}).visit(schema, map[string]any{}, nil) {
 		return nil, fmt.Errorf("its schema has more than %d branches for one value", maxBranches)
 	}
-	return compiled, nil
+	return schema, nil
 }
 
 // nowhere is a loader that loads no schema: a reference to a file would be read with the daemon's

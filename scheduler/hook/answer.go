@@ -186,16 +186,12 @@ func capped(text string) string { return cappedAt(text, false) }
 // cappedAt does the same with a text that may have been cut before.
 func cappedAt(text string, more bool) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	count := 0
-	for end := range text {
-		if count == maxText {
-			least := ""
-			if more {
-				least = "at least "
-			}
-			return fmt.Sprintf("%s\n[%s%d more characters of the hook's text were cut off]", text[:end], least, utf8.RuneCountInString(text[end:]))
-		}
-		count++
+	if len(text) <= maxText || utf8.RuneCountInString(text) <= maxText {
+		return text
 	}
-	return text
+	all, least := []rune(text), ""
+	if more {
+		least = "at least "
+	}
+	return fmt.Sprintf("%s\n[%s%d more characters of the hook's text were cut off]", string(all[:maxText]), least, len(all)-maxText)
 }

@@ -85,12 +85,16 @@ func (r *Result) take(h *Hook, one heard) {
 		r.Stop = one.stop
 	}
 	r.Interrupt = r.Interrupt || one.interrupt && one.decision == Deny
-	for _, clause := range one.failures {
-		r.Failures = append(r.Failures, capped(fmt.Sprintf("The %s %s.", h, clause)))
+	r.Failures = append(r.Failures, h.sentences(one.failures)...)
+	r.Notes = append(r.Notes, h.sentences(one.notes)...)
+}
+
+// sentences returns clauses about the hook as sentences.
+func (h *Hook) sentences(clauses []string) (list []string) {
+	for _, clause := range clauses {
+		list = append(list, capped(fmt.Sprintf("The %s %s.", h, clause)))
 	}
-	for _, clause := range one.notes {
-		r.Notes = append(r.Notes, capped(fmt.Sprintf("The %s %s.", h, clause)))
-	}
+	return list
 }
 
 // chooseOutput uses the output of the last hook that replaces it, and notes if others wanted

@@ -90,15 +90,10 @@ func read(h *Hook) (e *entry, wrong []string) {
 
 // unusable returns what is wrong with a rule, without its position.
 func unusable(err error) string {
-	var rule *permission.RuleError
-	if !errors.As(err, &rule) {
-		return err.Error()
+	if rule, ok := errors.AsType[*permission.RuleError](err); ok {
+		return rule.Clause()
 	}
-	text := fmt.Sprintf("the rule %q can never match: %s", rule.Rule, rule.Why)
-	if rule.Meant != "" {
-		text += fmt.Sprintf(" (%s is probably meant)", rule.Meant)
-	}
-	return text
+	return err.Error()
 }
 
 // instead returns what happens to a hook whose purpose is unknown.

@@ -53,6 +53,9 @@ func (p pattern) matches(text string) bool {
 // matchesAny reports whether one of the texts fits.
 func (p pattern) matchesAny(texts []string) bool { return slices.ContainsFunc(texts, p.matches) }
 
+// Like reports whether the whole text fits a pattern with *.
+func Like(pattern, text string) bool { return fits(strings.Split(pattern, "*"), text) }
+
 func fits(parts []string, text string) bool {
 	first, last := parts[0], parts[len(parts)-1]
 	if len(parts) == 1 {

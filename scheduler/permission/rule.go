@@ -80,8 +80,11 @@ type RuleError struct {
 }
 
 // Error returns what is wrong with the rule, its place, and what was probably meant.
-func (e *RuleError) Error() string {
-	text := fmt.Sprintf("%s: the rule %q has no effect: %s", e.Origin, e.Rule, e.Why)
+func (e *RuleError) Error() string { return e.Origin.String() + ": " + e.Clause() }
+
+// Clause returns what is wrong with the rule and what was probably meant.
+func (e *RuleError) Clause() string {
+	text := fmt.Sprintf("the rule %q has no effect: %s", e.Rule, e.Why)
 	if e.Meant != "" {
 		text += fmt.Sprintf("; %s is probably meant", e.Meant)
 	}

@@ -4,9 +4,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,10 +155,7 @@ type Use struct {
 
 // DigestOf returns the digest of an input that a question shows and its answer repeats: SHA-256 of
 // the text, in hexadecimal.
-func DigestOf(input string) string {
-	sum := sha256.Sum256([]byte(input))
-	return hex.EncodeToString(sum[:])
-}
+func DigestOf(input string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(input))) }
 
 // A Call is one accepted, valid tool use. It is a scheduler's task.
 type Call struct {
@@ -267,12 +264,7 @@ func (p *parsed) situate(env *tools.Env) {
 // own, but at most the tool's maximum. note reports a cut.
 func limit(spec tools.Spec, client, input time.Duration) (limit time.Duration, note string) {
 	most := max(spec.TimeLimit, spec.MaxTime)
-	wanted := spec.TimeLimit
-	for _, asked := range []time.Duration{input, client} {
-		if asked > 0 {
-			wanted = asked
-		}
-	}
+	wanted := cmp.Or(max(client, 0), max(input, 0), spec.TimeLimit)
 	if most > 0 && wanted > most {
 		return most, fmt.Sprintf("The time limit of %s was cut to %s, the most that %s may have.", wanted, most, spec.Name)
 	}

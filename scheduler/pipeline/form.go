@@ -28,14 +28,10 @@ func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools
 		resume := watch.pause()
 		input, err := c.session.Ask(ctx, c, q)
 		resume()
-		var said *fault.Error
-		switch {
-		case err == nil:
-			return tools.Reply{Yes: true, Content: json.RawMessage(input)}, nil
-		case errors.As(err, &said) && said.Code == "client_denied":
+		if said, ok := errors.AsType[*fault.Error](err); ok && said.Code == "client_denied" {
 			return tools.Reply{Why: said.Message}, nil
 		}
-		return tools.Reply{}, err
+		return tools.Reply{Yes: err == nil, Content: json.RawMessage(input)}, err
 	}
 }
 

@@ -53,8 +53,7 @@ func (s *Stop) code() string { return cmp.Or(s.Code, s.Outcome.String()) }
 // stopOf returns the Stop in a cause's chain. Any other cause comes from the order itself, such as
 // a parent that has ended.
 func stopOf(cause error) *Stop {
-	var stop *Stop
-	if errors.As(cause, &stop) {
+	if stop, ok := errors.AsType[*Stop](cause); ok {
 		return stop
 	}
 	if errors.Is(cause, tools.ErrTimeout) {
@@ -66,8 +65,7 @@ func stopOf(cause error) *Stop {
 // NotStarted returns the end of a call that was never started. A cause that is a fault has its own
 // message.
 func NotStarted(cause error) Ended {
-	var found *fault.Error
-	if errors.As(cause, &found) {
+	if found, ok := errors.AsType[*fault.Error](cause); ok {
 		return Refuse(found)
 	}
 	stop := stopOf(cause)

@@ -46,7 +46,7 @@ func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 		}
 		elsewhere := command.IsGit() && !slices.Equal(command.Dirs, []string{"."}) // what is named there is not looked for
 		r.wide = r.wide || elsewhere || shell.ReadsWidely(command.Name) || command.Alone
-		r.configured(s, shell.Configuration(command.Name))
+		r.configured(s, command.Name)
 		if command.Alone {
 			r.alone = append(r.alone, i)
 		}
@@ -170,63 +170,32 @@ func isSystems(path string) bool {
 	return pathname.WithinAny(sandbox.SystemTrees, path)
 }
 
-// gitConfigs are the configuration files of git among those that the table of programs names; the
-// first is used only by git.
-var gitConfigs = []string{"~/.gitconfig", "$XDG_CONFIG_HOME/git/config"}
-
-// configured notes files of the user's own configuration, as the table of programs names them.
-func (r *reader) configured(s search, names []string) {
-	if len(names) == 0 {
-		return
+// configured notes the files of the user's own configuration that a program reads by itself.
+func (r *reader) configured(s search, program string) {
+	dirs := []string{s.home + "/.config"}
+	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == repo.Getenv(s.environ, "XDG_CONFIG_HOME") {
+		dirs = append(dirs, dir) // of the daemon's own environment too, as long as the session's is the same
 	}
-	if s.home == "" || s.home != repo.Getenv(s.environ, "HOME") {
+	files, git := shell.ConfigurationIn(program, s.home, dirs)
+	switch {
+	case len(files) == 0:
+		return
+	case s.home == "" || s.home != repo.Getenv(s.environ, "HOME"):
 		r.wide = true // a call has set another home: it may name what it likes, and is shown no more than any
 		return
+	case git:
+		files = append(files, s.git.Opened(s.home, repo.UserFiles(s.home)...)...)
 	}
-	for _, name := range names {
-		for _, path := range s.expanded(name) {
-			r.add(path)
-			if slices.Contains(gitConfigs, name) {
-				for _, named := range s.git.Opened(s.home, path) {
-					r.add(named)
-				}
-			}
-		}
+	for _, file := range files {
+		r.add(file)
 	}
-	if slices.Contains(names, gitConfigs[0]) {
-		r.named(s)
+	// The repository may belong to another user: it opens nothing that could not be seen anyway.
+	if own, ok := repo.Discover(s.dir); ok && git {
+		r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, own.Configs()...), func(path string) bool {
+			real, err := filepath.EvalSymlinks(path)
+			return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
+		})
 	}
-}
-
-// named searches for paths outside the roots that the repository's own configuration and the
-// system's name. The repository may belong to another user: it opens nothing that could not be seen
-// anyway.
-func (r *reader) named(s search) {
-	for _, path := range s.git.Opened(s.home, "/etc/gitconfig") {
-		r.add(path)
-	}
-	own, ok := repo.Discover(s.dir)
-	if !ok {
-		return
-	}
-	r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, own.Configs()...), func(path string) bool {
-		real, err := filepath.EvalSymlinks(path)
-		return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
-	})
-}
-
-// expanded returns what a name of the table stands for. The directory of configuration is that of the daemon's own
-// environment too, as long as the session's is the same.
-func (s *search) expanded(name string) (paths []string) {
-	if rest, ok := strings.CutPrefix(name, "~"); ok {
-		return []string{s.home + rest}
-	}
-	rest := strings.TrimPrefix(name, "$XDG_CONFIG_HOME")
-	paths = []string{s.home + "/.config" + rest}
-	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == repo.Getenv(s.environ, "XDG_CONFIG_HOME") {
-		paths = append(paths, dir+rest)
-	}
-	return paths
 }
 
 // add notes a file if it exists.
@@ -244,22 +213,13 @@ var ownProcess = strings.Fields("status stat statm maps smaps smaps_rollup limit
 // isOwnProcess reports whether a path names what the kernel shows each process of itself. To the daemon the same name would
 // be another file.
 func isOwnProcess(path string) bool {
-	switch {
+	switch dir, name := filepath.Split(path); {
 	case path != filepath.Clean(path):
 		return false
-	case path == "/proc/mounts" || path == "/dev/fd":
-		return true
+	case dir == "/proc/self/", dir == "/proc/thread-self/":
+		return slices.Contains(ownProcess, name)
+	case dir == "/proc/self/fd/":
+		return strings.Trim(name, "0123456789") == ""
 	}
-	if number, ok := strings.CutPrefix(path, "/proc/self/fd/"); ok {
-		return number != "" && strings.Trim(number, "0123456789") == ""
-	}
-	if rest, ok := strings.CutPrefix(path, "/proc/net/"); ok {
-		return !strings.Contains(rest, "/")
-	}
-	for _, dir := range []string{"/proc/self/", "/proc/thread-self/"} {
-		if rest, ok := strings.CutPrefix(path, dir); ok {
-			return slices.Contains(ownProcess, rest)
-		}
-	}
-	return false
+	return path == "/proc/mounts" || path == "/dev/fd" || filepath.Dir(path) == "/proc/net"
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -329,14 +328,11 @@ func (r *Room) snapshot() map[string]string {
 
 // difference names one path in which two snapshots differ; empty: none.
 func difference(before, after map[string]string) string {
-	for path, was := range before {
-		if after[path] != was {
-			return path
-		}
-	}
-	for path := range maps.Keys(after) {
-		if _, had := before[path]; !had {
-			return path
+	for _, snapshot := range []map[string]string{before, after} {
+		for path := range snapshot {
+			if before[path] != after[path] {
+				return path
+			}
 		}
 	}
 	return ""

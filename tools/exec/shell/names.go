@@ -117,3 +117,15 @@ func (f Flag) Pattern(fits func(word string) bool) (glob string, ok bool) {
 func (a Analysis) Spills(script string) bool {
 	return HasHeredoc(script) || slices.ContainsFunc(a.Commands, Command.Spills)
 }
+
+// ConfigurationIn returns the files that [Configuration] names, for a home directory and each of the directories that
+// $XDG_CONFIG_HOME may be. git reports whether those of git are among them, which name more files.
+func ConfigurationIn(program, home string, dirs []string) (files []string, git bool) {
+	names := Configuration(program)
+	for _, name := range names {
+		for _, dir := range dirs {
+			files = append(files, strings.NewReplacer("~", home, "$XDG_CONFIG_HOME", dir).Replace(name))
+		}
+	}
+	return files, slices.Contains(names, "~/.gitconfig")
+}
