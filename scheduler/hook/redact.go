@@ -21,27 +21,17 @@ type telling struct {
 	input veil
 }
 
-// input returns a function that returns what each hook receives.
-func (r Runner) input(in Input, hooks []*Hook) func(*Hook) telling {
-	as := func(secrets *redact.Redactor) telling {
-		told := in
-		if !r.Plain {
-			told = in.without(secrets)
-		}
-		text, err := encoded(&told)
-		return telling{text, err, veil{in.ToolInput, told.ToolInput}}
+// telling returns the event as the administrator's hooks, or the others, receive it.
+func (r Runner) telling(in Input, managed bool) telling {
+	told, secrets := in, redact.New(nil, r.ManagedPatterns)
+	if !managed {
+		secrets = redact.New(r.Filter.Secrets(r.Environ), r.Patterns)
 	}
-	all := as(redact.New(r.Filter.Secrets(r.Environ), r.Patterns))
-	managed := all
-	if !r.Plain && slices.ContainsFunc(hooks, func(h *Hook) bool { return h.Origin.Managed }) {
-		managed = as(redact.New(nil, r.ManagedPatterns))
+	if !r.Plain {
+		told = in.without(secrets)
 	}
-	return func(h *Hook) telling {
-		if h.Origin.Managed {
-			return managed
-		}
-		return all
-	}
+	text, err := encoded(&told)
+	return telling{text, err, veil{in.ToolInput, told.ToolInput}}
 }
 
 // without returns the event with marks instead of secrets. Names and paths stay: hooks need them.

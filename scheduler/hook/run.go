@@ -49,12 +49,17 @@ func (r Runner) Run(ctx context.Context, hooks []*Hook, in Input) Result {
 	if len(hooks) == 0 {
 		return Result{}
 	}
-	told := r.input(in, hooks)
+	tellings := map[bool]telling{} // by whether the hook is the administrator's
+	for _, h := range hooks {
+		if _, done := tellings[h.Origin.Managed]; !done {
+			tellings[h.Origin.Managed] = r.telling(in, h.Origin.Managed)
+		}
+	}
 	all := make([]heard, len(hooks))
 	var running sync.WaitGroup
 	for i, h := range hooks {
 		running.Go(func() {
-			told := told(h)
+			told := tellings[h.Origin.Managed]
 			end := ending{failure: fmt.Sprintf("could not receive the event: %v", told.err)}
 			if told.err == nil {
 				end = r.one(ctx, h, told.text)
