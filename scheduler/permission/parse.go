@@ -108,13 +108,10 @@ func (r *Rule) specify() (why, meant string) {
 
 // instead is the rule that reaches what a specifier of this tool was meant for.
 func (r *Rule) instead(specifier string) string {
-	switch {
-	case slices.Contains(readers, r.tool):
-		return "Read(" + specifier + ")"
-	case slices.Contains(editors, r.tool):
-		return "Edit(" + specifier + ")"
-	case r.tool == "Read" || r.tool == "Edit":
-		return r.tool + "(" + specifier + ")"
+	for tool, others := range map[string][]string{"Read": readers, "Edit": editors} {
+		if r.tool == tool || slices.Contains(others, r.tool) {
+			return tool + "(" + specifier + ")"
+		}
 	}
 	return r.tool
 }
@@ -135,9 +132,8 @@ func (r *Rule) specifyCommand(test []string) (why, meant string) {
 func (r *Rule) specifyHost() (why, meant string) {
 	host, ok := strings.CutPrefix(r.specifier, "domain:")
 	if !ok {
-		_, host, found := strings.Cut(r.specifier, "://")
-		if !found {
-			host = r.specifier
+		if _, after, found := strings.Cut(host, "://"); found {
+			host = after
 		}
 		host, _, _ = strings.Cut(host, "/")
 		return "WebFetch is matched by domain", "WebFetch(domain:" + host + ")"

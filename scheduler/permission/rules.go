@@ -132,10 +132,10 @@ func (r *Rules) UnreadablePaths() (paths []string, all bool) {
 		for _, p := range rule.places {
 			switch {
 			case !rule.names("Read"):
-			case p.path == "":
-				all = false
+			case p.whole:
+				paths = append(paths, p.begin)
 			default:
-				paths = append(paths, p.path)
+				all = false
 			}
 		}
 	}

@@ -69,9 +69,9 @@ func (s scene) guessed(commands []shell.Command) (changes []workspace.Change) {
 			}
 			looked[g] = true
 			// Some follow a link, others change the link itself.
-			for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
+			for _, resolve := range []func(dir, name string) (workspace.Path, error){s.Places.ResolveEntry, s.Places.Resolve} {
 				p, err := resolve("/", name)
-				if place := s.places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
+				if place := s.Places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
 					changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
 				}
 			}

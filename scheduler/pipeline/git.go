@@ -56,30 +56,26 @@ func (r *Rights) gitChanges(f *permission.Facts) (changes gitChange) {
 
 // gitWorks notes the repositories outside the roots that the call's git commands work in: git changes them though no word names
 // a file of theirs.
-func (r *Rights) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
-	var found []permission.Access
-	for i := range f.Commands {
-		command := &f.Commands[i]
+func (s scene) gitWorks(ctx context.Context) {
+	for i, command := range s.f.Commands {
 		to, ok := command.GitWork()
 		if !ok {
 			continue
 		}
 		for _, dir := range command.Dirs {
-			git, ok := repo.Discover(shell.From(shell.From(f.Dir, dir), to))
-			if !ok || r.Places.Place(git.Top) == workspace.InRoot {
+			git, ok := repo.Discover(shell.From(shell.From(s.dir, dir), to))
+			if !ok || s.Places.Place(git.Top) == workspace.InRoot {
 				continue
 			}
 			for _, dir := range []string{git.Top, git.Common} {
-				if r.Places.Place(dir) == workspace.Outside && (dir == git.Top || !pathname.Within(git.Top, dir)) {
-					found = append(found, permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text})
+				same := func(o permission.Access) bool { return o.Real == dir && o.Write && o.By == i+1 }
+				if s.Places.Place(dir) != workspace.Outside || dir != git.Top && pathname.Within(git.Top, dir) || slices.ContainsFunc(s.f.Accesses, same) {
+					continue
 				}
+				a := permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text}
+				a.Below = s.below(ctx, &a, nil)
+				s.f.Accesses = append(s.f.Accesses, a)
 			}
-		}
-	}
-	for _, a := range found {
-		if same := func(o permission.Access) bool { return o.Real == a.Real && o.Write && o.By == a.By }; !slices.ContainsFunc(f.Accesses, same) {
-			a.Below = s.below(ctx, &a, nil)
-			f.Accesses = append(f.Accesses, a)
 		}
 	}
 }

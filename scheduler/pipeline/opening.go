@@ -46,21 +46,20 @@ func (r *Rights) open(f *permission.Facts) {
 }
 
 // worksOutside notes the directories outside the roots in which programs run of which it is not known what they write: they may
-// change what is there though no word names it. f has the paths that are named.
-func worksOutside(ctx context.Context, f *permission.Facts, s scene) error {
-	for i := range f.Commands {
-		command := &f.Commands[i]
+// change what is there though no word names it. The facts have the paths that are named.
+func (s scene) worksOutside(ctx context.Context) error {
+	for i, command := range s.f.Commands {
 		writes := func(a permission.Access) bool { return a.Write && a.By == i+1 }
-		if !command.MayWriteMore() || slices.ContainsFunc(f.Accesses, writes) {
+		if !command.MayWriteMore() || slices.ContainsFunc(s.f.Accesses, writes) {
 			continue
 		}
 		for _, dir := range command.Dirs {
-			real, err := s.places.Resolve("/", shell.From(f.Dir, dir))
-			if err != nil || s.places.Place(real.Real) != workspace.Outside || standing(real.Real) != real.Real || !canOpen(real.Real) {
+			real, err := s.Places.Resolve("/", shell.From(s.dir, dir))
+			if err != nil || s.Places.Place(real.Real) != workspace.Outside || standing(real.Real) != real.Real || !canOpen(real.Real) {
 				continue
 			}
 			path := tools.Path{Name: real.Named, Tree: true, By: i + 1, Part: command.Text, Manner: shell.Fills}
-			if _, err := s.add(ctx, f, path, true); err != nil {
+			if _, err := s.add(ctx, path, true); err != nil {
 				return err
 			}
 		}

@@ -60,11 +60,9 @@ func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 
 // A search is where command words and configuration are looked up.
 type search struct {
-	places   *workspace.Workspace
-	git      *repo.Finder
-	dir      string // the working directory
+	*Rights
+	dir      string // the working directory on the disk
 	environ  []string
-	home     string   // of the daemon's user; empty: not known
 	list     []string // the directories of PATH, absolute
 	writable []string
 	confined bool // the full tier confines the call
@@ -73,10 +71,7 @@ type search struct {
 // search works out where to look: in all of PATH, as the shell will.
 func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	conf, places := c.rights.Confining, c.rights.Places
-	s := search{
-		places: places, git: conf.Git, dir: places.Disk(env.Dir), environ: env.Environ, home: c.rights.Anchors.Home,
-		confined: !c.rights.outside(f) && conf.fully(),
-	}
+	s := search{Rights: &c.rights, dir: places.Disk(env.Dir), environ: env.Environ, confined: !c.rights.outside(f) && conf.fully()}
 	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, conf.ownDirs(), []string{"/dev"})
 	for _, c := range conf.Caches {
 		s.writable = append(s.writable, c.Path, c.Upper())
@@ -120,7 +115,7 @@ func existing(path string) string {
 func (s *search) find(name string) (path string, before []string) {
 	for i, dir := range s.list {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(s.places.Disk(path)); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+		if info, err := os.Stat(s.Places.Disk(path)); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
 			return path, s.list[:i]
 		}
 	}
@@ -152,7 +147,7 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 	switch {
 	case err != nil || s.changeable(path):
 		return fmt.Sprintf("`%s` is %s in this session, where calls can write, so it may do more than read", command.Name, path)
-	case !s.confined && (shell.LooksAround(command.Name) || !installed(path, s.home) && !installed(real, s.home)):
+	case !s.confined && (shell.LooksAround(command.Name) || !installed(path, s.Anchors.Home) && !installed(real, s.Anchors.Home)):
 		return fmt.Sprintf("`%s` is %s in this session, which nothing confines, so it may do more than read", command.Name, path)
 	}
 	if why := s.chooses(path, real); why != "" {
@@ -172,28 +167,29 @@ func isSystems(path string) bool {
 
 // configured notes the files of the user's own configuration that a program reads by itself.
 func (r *reader) configured(s search, program string) {
-	dirs := []string{s.home + "/.config"}
+	home := s.Anchors.Home
+	dirs := []string{home + "/.config"}
 	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == repo.Getenv(s.environ, "XDG_CONFIG_HOME") {
 		dirs = append(dirs, dir) // of the daemon's own environment too, as long as the session's is the same
 	}
-	files, git := shell.ConfigurationIn(program, s.home, dirs)
+	files, git := shell.ConfigurationIn(program, home, dirs)
 	switch {
 	case len(files) == 0:
 		return
-	case s.home == "" || s.home != repo.Getenv(s.environ, "HOME"):
+	case home == "" || home != repo.Getenv(s.environ, "HOME"):
 		r.wide = true // a call has set another home: it may name what it likes, and is shown no more than any
 		return
 	case git:
-		files = append(files, s.git.Opened(s.home, repo.UserFiles(s.home)...)...)
+		files = append(files, s.Confining.Git.Opened(home, repo.UserFiles(home)...)...)
 	}
 	for _, file := range files {
 		r.add(file)
 	}
 	// The repository may belong to another user: it opens nothing that could not be seen anyway.
 	if own, ok := repo.Discover(s.dir); ok && git {
-		r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, own.Configs()...), func(path string) bool {
+		r.wide = r.wide || slices.ContainsFunc(s.Confining.Git.Opened(home, own.Configs()...), func(path string) bool {
 			real, err := filepath.EvalSymlinks(path)
-			return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
+			return err == nil && s.Places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
 		})
 	}
 }
