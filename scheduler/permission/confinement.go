@@ -72,13 +72,11 @@ func harmlessOutside(c *shell.Command) bool {
 // opened to it.
 func (f *Facts) leaving() (found []Reason) {
 	var dirs []string
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
-		if a.Leaves == "" || slices.Contains(dirs, a.Leaves) {
-			continue
+	for _, a := range f.Accesses {
+		if a.Leaves != "" && !slices.Contains(dirs, a.Leaves) {
+			dirs = append(dirs, a.Leaves)
+			found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part, firm: true})
 		}
-		dirs = append(dirs, a.Leaves)
-		found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part, firm: true})
 	}
 	return found
 }

@@ -33,8 +33,8 @@ func isLoopback(host string) bool {
 
 // Contacts returns the names, not the addresses, of the hosts that the commands of a script name and that a yes opens to it.
 func (f *Facts) Contacts() (names []string) {
-	for i := range f.Commands {
-		for _, host := range contacts(&f.Commands[i]) {
+	for _, c := range f.Commands {
+		for _, host := range contacts(&c) {
 			if _, err := netip.ParseAddr(host); err != nil && !slices.Contains(names, hostName(host)) {
 				names = append(names, hostName(host))
 			}

@@ -6,6 +6,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -182,10 +183,6 @@ func opinions(f *Facts, d Decision) (found []Reason) {
 
 // reasonsToAsk returns what asks although something may allow the call. denying are the deny rules that may be about it.
 func reasonsToAsk(c *call, rules *Rules, denying []Reason) (found []Reason) {
-	var guarded []guard
-	if rules != nil {
-		guarded = rules.guarded
-	}
 	if c.Critical != "" {
 		found = append(found, Reason{Code: IsCritical, Detail: c.Critical, firm: true})
 	}
@@ -205,13 +202,12 @@ func reasonsToAsk(c *call, rules *Rules, denying []Reason) (found []Reason) {
 		found = append(found, g)
 	}
 	found = append(found, opinions(c.Facts, Ask)...)
-	for i := range c.Accesses {
-		a := &c.Accesses[i]
+	for _, a := range c.Accesses {
 		if a.Below != "" {
 			found = append(found, Reason{Code: RuleBelow, Detail: a.Below, Part: a.Part, firm: true})
 		}
 	}
-	found = append(found, c.tampering(guarded)...)
+	found = append(found, c.tampering(cmp.Or(rules, noRules).guarded)...)
 	if c.Check != "" {
 		found = append(found, Reason{Code: ToolAsks, Detail: c.Check})
 	}

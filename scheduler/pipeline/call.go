@@ -228,14 +228,12 @@ func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended)
 	c := &Call{Use: use, Tool: tool, session: session, accepted: time.Now()}
 	defer func() {
 		if broken := recover(); broken != nil {
-			ended := c.panicked(broken)
-			call, refused = nil, &ended
+			call, refused = nil, new(c.panicked(broken))
 		}
 	}()
 	var err error
 	if c.parsed, err = c.parse(use.Input); err != nil {
-		ended := Refuse(err)
-		return nil, &ended
+		return nil, new(Refuse(err))
 	}
 	c.concurrent = c.parsed.effects.Concurrent()
 	c.Input = nil // parsed has it

@@ -23,12 +23,11 @@ const (
 // declared returns what the writes among the accesses change: what their names lead to, and the links on the way, which the
 // call may put something else in the place of. paths are those of the writes, in their order.
 func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.Change) {
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
+	for _, a := range f.Accesses {
 		if !a.Write {
 			continue
 		}
-		changes = append(changes, workspace.Change{Real: a.OnDisk(), Missing: a.Missing, Tree: a.Tree && !putInto(f, a)})
+		changes = append(changes, workspace.Change{Real: a.OnDisk(), Missing: a.Missing, Tree: a.Tree && !putInto(f, &a)})
 		for _, link := range paths[0].Links() {
 			changes = append(changes, workspace.Change{Real: link})
 		}
@@ -40,10 +39,7 @@ func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.
 // putInto reports that a directory is one into which a command only puts something that is declared as well: of all that is
 // in it nothing else changes.
 func putInto(f *permission.Facts, dir *permission.Access) bool {
-	if !dir.Dir || dir.By == 0 || !f.Commands[dir.By-1].PutsInto() {
-		return false
-	}
-	return slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
+	return dir.Dir && f.Command(dir).PutsInto() && slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
 		return a.Write && a.By == dir.By && a.Real != dir.Real && filepath.Dir(a.Real) == dir.Real
 	})
 }

@@ -73,16 +73,17 @@ func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
 	if err != nil {
 		return Confined{}, fault.Failedf("sandbox_unavailable", "The call was not started: %v.", err)
 	}
-	if confinement.Tier == sandbox.None && len(confinement.NotCovered) == 0 {
-		confinement.NotCovered = []string{"It ran without a sandbox: its processes could do what the daemon's user can."}
+	confined := Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}
+	note := func(holds bool, text string) {
+		if holds {
+			confined.NotCovered = append(confined.NotCovered, text)
+		}
 	}
-	if c.overlooked && confinement.Tier != sandbox.None {
-		confinement.NotCovered = append(confinement.NotCovered, "Rules keep files from being read, and the root holds too many to find all of them: its processes may read some.")
-	}
-	if c.overlookedGit && confinement.Tier != sandbox.None {
-		confinement.NotCovered = append(confinement.NotCovered, "The root holds too many directories to find every git repository in it: its processes may have left something in some that makes git run programs.")
-	}
-	return Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}, nil
+	free := confined.Tier == sandbox.None
+	note(free && len(confined.NotCovered) == 0, "It ran without a sandbox: its processes could do what the daemon's user can.")
+	note(c.overlooked && !free, "Rules keep files from being read, and the root holds too many to find all of them: its processes may read some.")
+	note(c.overlookedGit && !free, "The root holds too many directories to find every git repository in it: its processes may have left something in some that makes git run programs.")
+	return confined, nil
 }
 
 // confined adds to the result how the call's processes were confined, and what the sandbox denied
@@ -173,8 +174,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		after = l.writable(c, f)
 	}
 	l.caches(conf)
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
+	for _, a := range f.Accesses {
 		closed := a.Mentioned && a.Hidden != "" // what becomes of it there is not known
 		if !a.Write && !closed && !isOwnProcess(a.Real) && l.lacks(a.OnDisk()) {
 			l.put(a.OnDisk(), sandbox.Read)

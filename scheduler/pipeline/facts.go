@@ -4,7 +4,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,7 +55,9 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	}
 	s.shown(ctx)
 	var written []workspace.Path
+	var names []string
 	for _, path := range effects.Writes {
+		names = append(names, path.Name)
 		real, err := s.add(ctx, path, true)
 		if err != nil {
 			return nil, err
@@ -70,7 +71,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	if err := s.worksOutside(ctx); err != nil {
 		return nil, err
 	}
-	f.Critical = damage.Find(effects.Commands, namesOf(effects.Writes), damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
+	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	if err := c.reach(f); err != nil {
 		return nil, err
@@ -83,15 +84,6 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil
-}
-
-// namesOf returns the names of paths, as declared.
-func namesOf(paths []tools.Path) []string {
-	names := make([]string, len(paths))
-	for i := range paths {
-		names[i] = paths[i].Name
-	}
-	return names
 }
 
 // touched is a digest of what a call would reach: a yes is for that, however it is named.
@@ -179,20 +171,16 @@ func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 
 // scalars returns the texts, numbers and truth values at the top level of an input, as text.
 func scalars(input string) map[string]string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(input), &fields) != nil {
+	fields, found := map[string]any{}, map[string]string{}
+	from := json.NewDecoder(strings.NewReader(input))
+	from.UseNumber()
+	if from.Decode(&fields) != nil {
 		return nil
 	}
-	found := map[string]string{}
 	for name, value := range fields {
-		value = bytes.TrimSpace(value)
-		var text string
-		switch {
-		case len(value) == 0 || value[0] == '{' || value[0] == '[' || string(value) == "null":
-		case json.Unmarshal(value, &text) == nil:
-			found[name] = text
-		default:
-			found[name] = string(value)
+		switch value.(type) {
+		case string, json.Number, bool:
+			found[name] = fmt.Sprint(value)
 		}
 	}
 	return found

@@ -24,8 +24,7 @@ type gitChange struct {
 
 // gitChanges notes the configuration that the call's git commands would change among the facts.
 func (r *Rights) gitChanges(f *permission.Facts) (changes gitChange) {
-	for i := range f.Commands {
-		command := &f.Commands[i]
+	for i, command := range f.Commands {
 		change, ok := command.GitChange()
 		changes.Programs = append(changes.Programs, change.Programs...)
 		if !ok || command.ReadOnly {
@@ -150,13 +149,11 @@ func (l layout) bind(trees []string, path string) bool {
 func (c *Call) easing(f *permission.Facts) func(path string) bool {
 	var trees []string
 	for _, a := range f.Accesses {
-		if git := a.By > 0 && f.Commands[a.By-1].IsGit(); a.Write && !a.Unnamed && a.Dir && !git {
+		if a.Write && !a.Unnamed && a.Dir && !f.Command(&a).IsGit() {
 			trees = append(trees, a.OnDisk())
 		}
-	}
-	for i := range f.Accesses {
-		if dir := f.Accesses[i].Opens; pathname.WithinAny(c.rights.Places.Roots(), dir) { // it is protected, and opened all the same
-			trees = append(trees, dir)
+		if pathname.WithinAny(c.rights.Places.Roots(), a.Opens) { // it is protected, and opened all the same
+			trees = append(trees, a.Opens)
 		}
 	}
 	trees = append(trees, c.git.places...)
@@ -169,11 +166,11 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 // is: the fast tier shows nothing of that.
 func (r *Rights) gitElsewhere(f *permission.Facts) bool {
 	places := slices.Concat(r.Places.Roots(), r.Places.Readable())
-	for i := range f.Commands {
-		if !f.Commands[i].IsGit() {
-			continue
-		}
-		for _, dir := range f.Commands[i].Dirs {
+	for _, c := range f.Commands {
+		for _, dir := range c.Dirs {
+			if !c.IsGit() {
+				break
+			}
 			if git, ok := repo.Discover(r.Places.Disk(shell.From(f.Dir, dir))); ok && !git.LiesIn(places) {
 				return true
 			}

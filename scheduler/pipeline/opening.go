@@ -146,23 +146,22 @@ type opening struct {
 
 // opening returns what the answer, or the rules, have opened to the call.
 func (c *Call) opening(f *permission.Facts) (o opening) {
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
+	for _, a := range f.Accesses {
 		if a.MayWrite {
-			o.mentioned(a, !c.rights.standsOpen(a.OnDisk()) && c.rights.OpensMention(a, c.verdict.Decision == permission.Ask))
+			o.mentioned(&a, !c.rights.standsOpen(a.OnDisk()) && c.rights.OpensMention(&a, c.verdict.Decision == permission.Ask))
 			continue
 		}
 		if !a.Write || a.Unnamed || a.Scratch {
 			continue
 		}
 		o.named = append(o.named, a.OnDisk())
-		switch all := a.By > 0 && f.Commands[a.By-1].ChangesAll(); {
-		case a.Dir && (all || a.Manner == shell.Replaces):
+		switch {
+		case a.Dir && (f.Command(&a).ChangesAll() || a.Manner == shell.Replaces):
 			o.trees = append(o.trees, a.OnDisk())
 		case a.Dir && a.Part != "" && !a.Inside && !a.Open:
 			o.dirs = append(o.dirs, a.OnDisk())
 		}
-		switch whole := c.verdict.Decision == permission.Ask || c.rights.Opens(a); {
+		switch whole := c.verdict.Decision == permission.Ask || c.rights.Opens(&a); {
 		case a.Opens != "" && (whole || !a.Fresh):
 			o.dirs = append(o.dirs, a.Opens)
 		case a.Fresh:

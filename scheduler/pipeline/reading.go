@@ -39,8 +39,7 @@ type reader struct {
 func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 	s := c.search(f, env)
 	r := reader{unknown: map[int]string{}, programs: map[string]string{}}
-	for i := range f.Commands {
-		command := &f.Commands[i]
+	for i, command := range f.Commands {
 		if !command.ReadOnly {
 			continue
 		}
@@ -50,7 +49,7 @@ func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 		if command.Alone {
 			r.alone = append(r.alone, i)
 		}
-		if why := r.resolved(s, command); why != "" {
+		if why := r.resolved(s, &command); why != "" {
 			r.unknown[shell.Outermost(f.Commands, i)] = why
 		}
 	}
