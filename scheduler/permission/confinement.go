@@ -75,7 +75,7 @@ func (f *Facts) leaving() (found []Reason) {
 	for _, a := range f.Accesses {
 		if a.Leaves != "" && !slices.Contains(dirs, a.Leaves) {
 			dirs = append(dirs, a.Leaves)
-			found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part, firm: true})
+			found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part})
 		}
 	}
 	return found

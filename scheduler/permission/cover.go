@@ -112,7 +112,6 @@ func (l *coverage) accesses() {
 		switch {
 		case !free && a.Mentioned && a.Missing > 0 && (runs || l.byRule[a.By-1] != nil): // permission to run is enough, and opens nothing
 		case !free && a.reaches():
-			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
 			if runs || a.By == 0 && l.anyByRule() {
 				g.wants = g.needs
 			}

@@ -74,10 +74,7 @@ type Reason struct {
 	Hook  *Origin // where the hook stands; nil: no hook
 
 	decision Decision // of the hook
-	// firm: the mode bypassPermissions does not pass it either.
-	firm bool
-	// reach: it is about a path that confinement does not keep the call from. wants are rules that would permit just that.
-	reach bool
+	// wants are rules that would permit just the path or host that it is about.
 	wants []string
 	// needs are rules by which all or some of it would be allowed.
 	needs []string
@@ -88,6 +85,17 @@ type Reason struct {
 
 // Doubtful reports whether only the run would show that a rule is about the call.
 func (r Reason) Doubtful() bool { return r.Code == ByRuleDoubtful }
+
+// firm reports whether the mode bypassPermissions does not pass it either.
+func (r Reason) firm() bool {
+	return r.Rule != nil && r.Rule.List != AllowList ||
+		slices.Contains([]Code{IsCritical, Unseen, TooManyPaths, Unsandboxed, LeavesSandbox, RuleBelow}, r.Code)
+}
+
+// reach reports whether it is about a path that confinement does not keep the call from.
+func (r Reason) reach() bool {
+	return r.access != nil && r.access.reaches() && (!r.access.Mentioned || r.access.hides()) // else confinement opens nothing for it
+}
 
 // same reports whether two reasons are alike in all that String shows.
 func (r Reason) same(o Reason) bool {

@@ -90,8 +90,7 @@ func (r *Rules) Holds(rule Rule, f *Facts) bool {
 		return true
 	}
 	call := read(f)
-	_, ok := one.fires(&call)
-	return ok
+	return one.fires(&call).Code != ""
 }
 
 // Removes returns the deny rule that takes a tool out of the pool altogether; nil: none does.
@@ -190,18 +189,18 @@ func read(f *Facts) call {
 	return c
 }
 
-// fires reports whether a deny or ask rule meets the call, and by which part of it.
-func (r *anchored) fires(c *call) (g Reason, ok bool) {
+// fires returns how a deny or ask rule meets the call; one without a Code: it does not.
+func (r *anchored) fires(c *call) (g Reason) {
 	named := r.names(c.Tool)
 	if named && r.subject&wholeTool != 0 {
-		return r.reason(c.Tool, ""), true
+		return r.reason(c.Tool, "")
 	}
 	if value, given := c.Input[r.parameter]; given && named && r.subject&parameter != 0 && r.value.matches(value) {
-		return r.reason(r.parameter+":"+ellipsis.Bytes(value, 60), ""), true
+		return r.reason(r.parameter+":"+ellipsis.Bytes(value, 60), "")
 	}
 	if r.subject&(paths|wholeTool) != 0 {
-		if g, ok := r.firesOnPath(c); ok {
-			return g, true
+		if g = r.firesOnPath(c); g.Code != "" {
+			return g
 		}
 	}
 	if r.subject&commands != 0 {
@@ -209,60 +208,50 @@ func (r *anchored) fires(c *call) (g Reason, ok bool) {
 	}
 	for _, to := range c.hosts {
 		if to.by == 0 && r.subject&hosts != 0 && hostFits(r.host, to.name) {
-			return r.reason(to.host, ""), true
+			return r.reason(to.host, "")
 		}
 	}
-	return Reason{}, false
+	return g
 }
 
 // firesOnPath: a Read rule meets every access, since what may not be read may not be edited either; an Edit rule those
 // that write. A bare Read or Edit is about all paths.
-func (r *anchored) firesOnPath(c *call) (g Reason, ok bool) {
+func (r *anchored) firesOnPath(c *call) (g Reason) {
 	if r.tool != "Read" && r.tool != "Edit" {
-		return g, false
+		return g
 	}
-	for i := range c.Accesses {
-		a := &c.Accesses[i]
+	for _, a := range c.Accesses {
 		if r.tool == "Edit" && !a.Write || a.Unnamed || a.Mentioned {
 			continue
 		}
 		if r.subject&wholeTool != 0 || anyHolds(r.places, a.Real, a.Dir) || a.Named != a.Real && anyHolds(r.places, a.Named, a.Dir) {
-			return r.reason(a.part(), ""), true
+			return r.reason(a.part(), "")
 		}
 	}
-	return r.firesOnWord(c)
-}
-
-// firesOnWord compares a rule with the words of commands whose reads and writes are unknown. A word that would fit as a path
-// may be one.
-func (r *anchored) firesOnWord(c *call) (g Reason, ok bool) {
-	for _, m := range c.mentioned {
-		if anyHolds(r.places, m.path, true) { // it may be a directory
-			return r.reason(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
+	for _, m := range c.mentioned { // a word of a command whose reads and writes are unknown may be a path, and a directory
+		if anyHolds(r.places, m.path, true) {
+			return r.reason(m.command.Text, "it names "+m.path+", and what it does with that is not known")
 		}
 	}
-	return g, false
+	return g
 }
 
-func (r *anchored) firesOnCommand(c *call) (g Reason, ok bool) {
-	for i := range c.texts {
-		fires, doubt := c.texts[i].deniedBy(&r.Rule)
+func (r *anchored) firesOnCommand(c *call) (g Reason) {
+	for _, t := range c.texts {
+		fires, doubt := t.deniedBy(&r.Rule)
+		if fires || doubt != "" && g.Code == "" {
+			g = r.reason(t.command.Text, doubt)
+		}
 		if fires {
-			return r.reason(c.Commands[i].Text, ""), true
-		}
-		if doubt != "" && !ok {
-			g, ok = r.reason(c.Commands[i].Text, doubt), true
+			break
 		}
 	}
-	return g, ok
+	return g
 }
 
 // part is the part of the call that names the access.
 func (a *Access) part() string {
-	if a.Part != "" {
-		return a.Part
-	}
-	return a.where()
+	return cmp.Or(a.Part, a.where())
 }
 
 // where returns the path for users, with where it leads if that is elsewhere.

@@ -21,9 +21,9 @@ func (v Verdict) way(c *call) string {
 		return "An answer would allow it; so would " + v.besides(c) + "bypassPermissions."
 	case !v.Firm():
 		return "An answer would allow it; so would the permission_mode bypassPermissions. No rule and no hook would."
-	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm && g.Rule == nil }):
+	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm() && g.Rule == nil }):
 		return "Only an answer would allow it: no rule, hook or permission_mode passes that."
-	case slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Doubtful() }):
+	case slices.ContainsFunc(v.Reasons, Reason.Doubtful):
 		return "An answer would allow it. With the unknown words written out it may need none."
 	}
 	return "Only an answer would allow it, or a change of " + v.thoseRules() + ": no other rule, no hook and no permission_mode passes that."
@@ -97,13 +97,8 @@ func (v Verdict) wayOutOfMode(c *call) string {
 }
 
 func (v Verdict) thoseRules() string {
-	count := 0
-	for _, g := range v.Reasons {
-		if g.Rule != nil {
-			count++
-		}
-	}
-	if count > 1 {
+	others := slices.DeleteFunc(slices.Clone(v.Reasons), func(g Reason) bool { return g.Rule == nil })
+	if len(others) > 1 {
 		return "those rules"
 	}
 	return "that rule"

@@ -169,7 +169,8 @@ type Call struct {
 
 	mu            sync.Mutex // held while the action is used
 	parsed        parsed
-	begun         bool                                // its turn has come
+	order         order // that it runs in, since its turn came
+	usage         Usage
 	questions     int                                 // that were made
 	rights        Rights                              // as they were at the latest check
 	opinions      []permission.Opinion                // of hooks

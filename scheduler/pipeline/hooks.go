@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -25,8 +24,8 @@ func always(permission.Rule) bool { return true }
 // PermissionRequest, which can allow what a rule could, and deny. The opinions are kept with the
 // call. An input that a hook has rewritten replaces the call's; PreToolUse hooks run again for one
 // that is not their own.
-func (c *Call) notify(ctx context.Context, env *tools.Env, outside func(func()) error) error {
-	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse}); err != nil {
+func (c *Call) notify(ctx context.Context, env *tools.Env) error {
+	if err := c.listen(ctx, env, hook.Input{Event: hook.PreToolUse}); err != nil {
 		return err
 	}
 	v := permission.Decide(c.facts, c.rights.Policy)
@@ -38,21 +37,21 @@ func (c *Call) notify(ctx context.Context, env *tools.Env, outside func(func()) 
 		in.Suggestions = append(in.Suggestions, hook.Suggest(rule))
 	}
 	input, before := c.parsed.input, len(c.opinions)
-	if err := c.listen(ctx, env, outside, in); err != nil || c.parsed.input == input {
+	if err := c.listen(ctx, env, in); err != nil || c.parsed.input == input {
 		return err
 	}
 	c.opinions = c.opinions[before:]
-	return c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse})
+	return c.listen(ctx, env, hook.Input{Event: hook.PreToolUse})
 }
 
 // listen runs the hooks of one event, without a slot, and judges the call with their opinions.
-func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) error, in hook.Input) error {
+func (c *Call) listen(ctx context.Context, env *tools.Env, in hook.Input) error {
 	hooks := c.hooks(in.Event)
 	if len(hooks) == 0 {
 		return nil
 	}
 	var said hook.Result
-	if err := outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
+	if err := c.order.outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
 		return err
 	}
 	c.context = append(c.context, said.Context...)
@@ -84,8 +83,8 @@ func (c *Call) hooks(event string) []*hook.Hook {
 }
 
 // afterwards runs the hooks for an executed call, and adds their answers to the result.
-func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended {
-	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(ran.Milliseconds())}
+func (c *Call) afterwards(env *tools.Env, ended Ended) Ended {
+	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(c.usage.Ran.Milliseconds())}
 	switch {
 	case !c.started.Load():
 		return ended
@@ -159,14 +158,14 @@ func (c *Call) report(said hook.Result) {
 
 // Notices converts the hooks' messages to the user, and their failures, to notices for clients.
 func Notices(said hook.Result) (list []Noticed) {
-	add := func(code string, texts []string) {
-		for _, text := range texts {
-			list = append(list, Noticed{Code: code, Message: text})
+	add := func(n Noticed, texts []string) {
+		for _, n.Message = range texts {
+			list = append(list, n)
 		}
 	}
-	add("hook_failed", said.Failures)
-	add("hook_note", said.Notes)
-	add("hook_message", said.System)
+	add(Noticed{Code: "hook_failed"}, said.Failures)
+	add(Noticed{Code: "hook_note"}, said.Notes)
+	add(Noticed{Code: "hook_message"}, said.System)
 	if said.Stop != nil {
 		list = append(list, Noticed{Code: "hook_stop", Message: *said.Stop})
 	}
