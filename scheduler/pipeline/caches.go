@@ -12,7 +12,7 @@ type Cache struct {
 
 // caches lays what processes have kept over the user's own caches that are not hidden.
 func (l layout) caches(conf Confining) {
-	if l.policy.Tier != sandbox.Full {
+	if l.Tier != sandbox.Full {
 		return
 	}
 	for _, c := range conf.Caches {

@@ -114,24 +114,12 @@ func (r *Rights) boxed(f *permission.Facts) bool {
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
 func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box {
 	conf := c.rights.Confining
-	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after}
-	b.Set = append(b.Set, c.tempDir()...)
-	b.Set = append(b.Set, conf.moved(p)...)
-	return b
+	return &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after, Set: slices.Concat(c.tempDir(), conf.moved(p))}
 }
 
-// nobody is the only reachable host if none is allowed: no host has that name (RFC 2606).
+// nobody is the only reachable host if none is allowed: no host has that name (RFC 2606). Processes can request it, so that
+// their error, and the report, names the host instead of a failed lookup.
 const nobody = "invalid"
-
-// reach returns the hosts that processes may reach. If they may reach none, they can still request
-// them, so that their error, and the report, names the host instead of a failed lookup.
-func (conf Confining) reach() sandbox.Network {
-	n := conf.Network
-	if len(n.Allowed) == 0 && conf.fully() { // elsewhere a way out is a way out for others too
-		n.Allowed = []string{nobody}
-	}
-	return n
-}
 
 // policy derives the call's, and what is to be done when a process under it has ended. reading: it changes nothing.
 func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p sandbox.Policy, after func() []sandbox.Denial) {
@@ -140,7 +128,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		return p, nil
 	}
 	p = sandbox.Policy{Tier: sandbox.Full, Session: conf.Session, Optional: conf.Optional, Limits: conf.Limits}
-	l := layout{policy: &p}
+	l := layout{&p}
 	for _, dir := range conf.Hidden {
 		l.put(dir, sandbox.Hidden)
 	}
@@ -169,8 +157,11 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 			l.put(dir, sandbox.Read)
 		}
 	} else {
-		conf.Network.Allowed = slices.Concat(conf.Network.Allowed, c.answered(f))
-		p.Network, p.UnixSockets = conf.reach(), conf.UnixSockets
+		p.Network, p.UnixSockets = conf.Network, conf.UnixSockets
+		p.Network.Allowed = slices.Concat(conf.Network.Allowed, c.answered(f))
+		if len(p.Network.Allowed) == 0 && conf.fully() { // elsewhere a way out is a way out for others too
+			p.Network.Allowed = []string{nobody}
+		}
 		after = l.writable(c, f)
 	}
 	l.caches(conf)
@@ -188,7 +179,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 }
 
 // A layout puts places together. Of two of the same path the later counts.
-type layout struct{ policy *sandbox.Policy }
+type layout struct{ *sandbox.Policy }
 
 func (l layout) put(path string, access sandbox.Access) {
 	l.add(sandbox.Place{Path: path}).Access = access
@@ -196,16 +187,16 @@ func (l layout) put(path string, access sandbox.Access) {
 
 // add adds a place, unless there is one of its path, and returns the one that is there.
 func (l layout) add(place sandbox.Place) *sandbox.Place {
-	i := slices.IndexFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == place.Path })
+	i := slices.IndexFunc(l.Places, func(p sandbox.Place) bool { return p.Path == place.Path })
 	if i < 0 {
-		i, l.policy.Places = len(l.policy.Places), append(l.policy.Places, place)
+		i, l.Places = len(l.Places), append(l.Places, place)
 	}
-	return &l.policy.Places[i]
+	return &l.Places[i]
 }
 
 // innermost returns the place that holds the path, or the innermost of several; none: a zero one.
 func (l layout) innermost(path string) (in sandbox.Place) {
-	for _, p := range l.policy.Places {
+	for _, p := range l.Places {
 		if len(p.Path) > len(in.Path) && pathname.Within(p.Path, path) {
 			in = p
 		}
@@ -228,7 +219,7 @@ func (l layout) lacks(path string) bool {
 	switch {
 	case in.Path != "" && in.Access != sandbox.Hidden:
 		return false
-	case l.policy.Tier == sandbox.Full:
+	case l.Tier == sandbox.Full:
 		_, err := os.Lstat(path)
 		return err == nil && (in.Path != "" || pathname.WithinAny(temps, path))
 	}
@@ -237,7 +228,7 @@ func (l layout) lacks(path string) bool {
 
 // hides reports whether something that is there is hidden in one of the directories.
 func (l layout) hides(dirs []string) bool {
-	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool {
+	return slices.ContainsFunc(l.Places, func(p sandbox.Place) bool {
 		_, err := os.Lstat(p.Path)
 		return p.Access == sandbox.Hidden && err == nil && pathname.WithinAny(dirs, p.Path)
 	})
@@ -263,18 +254,16 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	l.opens(slices.Concat(outer, roots))
 	roots = append(roots, outer...)
 	for _, root := range roots {
-		inRoot := func(dir string) bool { return dir != root && pathname.Within(root, dir) }
-		programs := slices.DeleteFunc(slices.Clone(conf.Programs), func(dir string) bool { return !inRoot(dir) })
-		l.protect(root, append(l.protected(root, c.rights.Anchors.Home), programs...), free)
+		l.protect(root, protected(root, slices.Concat(permission.ProtectedIn(c.rights.Anchors.Home), conf.Programs)), free)
 	}
 	after = l.repositories(c, f, roots, named)
 	l.opens(inner)
-	l.policy.Fresh = o.fresh
+	l.Fresh = o.fresh
 	l.opens(slices.DeleteFunc(slices.Clone(o.named), func(path string) bool {
 		_, err := os.Lstat(path)
 		return err != nil && !slices.Contains(o.fresh, path)
 	}))
-	for _, p := range slices.Clone(l.policy.Places) {
+	for _, p := range slices.Clone(l.Places) {
 		for _, root := range roots {
 			if p.Access == sandbox.Hidden && pathname.Within(root, p.Path) {
 				l.pin(root, p.Path)
@@ -293,17 +282,24 @@ func (l layout) protect(dir string, paths []string, free func(path string) bool)
 		if free(path) || behindLink(dir, path) {
 			continue
 		}
-		info, err := os.Lstat(path)
-		if err != nil {
-			l.policy.Absent = append(l.policy.Absent, path)
-			continue
+		if _, err := l.shut(dir, path); err != nil {
+			l.Absent = append(l.Absent, path)
 		}
-		if info.Mode()&os.ModeSymlink != 0 {
-			continue // where it leads is judged by its own name
-		}
-		l.pin(dir, path)
-		l.put(path, sandbox.Read)
 	}
+}
+
+// shut closes a path below dir, and reports whether it has: not a link, since where that leads is judged by its own name, nor
+// what is behind one. The error is that nothing is there.
+func (l layout) shut(dir, path string) (bool, error) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(dir, path) {
+		return false, err
+	}
+	if !repo.IsLink(path) {
+		l.pin(dir, path)
+	}
+	l.put(path, sandbox.Read)
+	return true, nil
 }
 
 // pin keeps the directories between dir and the path where they are: moved, they would take it where nothing guards it.

@@ -5,7 +5,6 @@ package pipeline
 
 import (
 	"context"
-	"os"
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
@@ -130,16 +129,8 @@ func (l layout) bind(trees []string, path string) bool {
 		if path == tree || !pathname.Within(tree, path) {
 			continue
 		}
-		tree = repo.TopBelow(tree, path)
-		info, err := os.Lstat(path)
-		if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(tree, path) {
-			return false
-		}
-		if !repo.IsLink(path) {
-			l.pin(tree, path)
-		}
-		l.put(path, sandbox.Read)
-		return true
+		bound, _ := l.shut(repo.TopBelow(tree, path), path)
+		return bound
 	}
 	return false
 }

@@ -198,14 +198,10 @@ func (l layout) opens(paths []string) {
 	}
 }
 
-// protected returns what is protected in a directory that is writable, by its own names and by those of the home that it may
-// be part of.
-func (l layout) protected(dir, home string) []string {
+// protected returns what is protected in a directory that is writable: by its own names, and of others what lies in it.
+func protected(dir string, others []string) []string {
 	paths := permission.ProtectedIn(dir)
-	if home == "" || dir == home {
-		return paths
-	}
-	for _, path := range permission.ProtectedIn(home) {
+	for _, path := range others {
 		if path != dir && pathname.Within(dir, path) && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
