@@ -66,7 +66,7 @@ func (h *Hook) read() (wrong []string, runs bool) {
 	if h.If == "" {
 		return wrong, h.Block || wrong == nil
 	}
-	if !aboutTool(h.Event) {
+	if !slices.Contains(aboutTool, h.Event) {
 		return append(wrong, fmt.Sprintf("the %s hook has an \"if\", and %[1]s is not about one call: it never runs", h.Event)), false
 	}
 	rule, err := permission.ParseRule(permission.AskList, h.If, h.Origin)
@@ -78,10 +78,8 @@ func (h *Hook) read() (wrong []string, runs bool) {
 	return wrong, h.Block || wrong == nil
 }
 
-// aboutTool reports whether an event is about one call of a tool.
-func aboutTool(event string) bool {
-	return slices.Contains([]string{PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied}, event)
-}
+// aboutTool are the events that are about one call of a tool.
+var aboutTool = []string{PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied}
 
 // For returns the hooks of an event in their order, without duplicates. subject is what matchers
 // match: the tool, for Notification its type, for SessionStart the source, for SessionEnd the

@@ -25,7 +25,7 @@ func (e Escape) Excludes(f *Facts) bool {
 	if e.Excluded == nil || f.Unknown.Cause != "" {
 		return false
 	}
-	c, listed, redirected := read(f), false, redirects(f)
+	c, listed, redirected := read(f), false, slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == 0 && a.Write })
 	for i := range c.Commands {
 		command := &c.Commands[i]
 		switch {
@@ -48,11 +48,6 @@ func (e Escape) lists(t text) bool {
 // script starts in: there the path names another file.
 func (r *anchored) misplaced(c *shell.Command) bool {
 	return !slices.Equal(c.Dirs, []string{"."}) && slices.ContainsFunc(r.fixedWords(), shell.IsRelativeFile)
-}
-
-// redirects reports whether a redirection of the script writes a file.
-func redirects(f *Facts) bool {
-	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == 0 && a.Write })
 }
 
 // companions are the builtins that may leave the sandbox beside a listed command.

@@ -4,6 +4,7 @@
 package permission
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -142,7 +143,7 @@ func (l *coverage) nested(a *Access) bool {
 // notReadOnly returns why a command needs permission.
 func (l *coverage) notReadOnly(i int) Reason {
 	c := &l.Commands[i]
-	r := Reason{Code: NoRuleCommand, Part: c.Text, Detail: c.Why, needs: []string{exactRule(c)}, command: c}
+	r := Reason{Code: NoRuleCommand, Part: c.Text, Detail: c.Why, needs: []string{cmp.Or(bashRule(exactText(c)), "Bash")}, command: c}
 	if why := l.Steered[i]; why != "" {
 		r.Code, r.Detail = NoRuleHere, why
 	}

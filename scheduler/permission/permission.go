@@ -113,6 +113,9 @@ func decide(c *call, p Policy) Verdict {
 	return v
 }
 
+// Asking returns the verdict to ask for one reason.
+func Asking(l Level, why Reason) Verdict { return Verdict{Level: l}.on(Ask, []Reason{why}) }
+
 // Firm reports whether the verdict rests on something that nothing but an answer passes: an ask rule, a critical command, or a
 // rule of which only the run would show whether it is met.
 func (v Verdict) Firm() bool { return slices.ContainsFunc(v.Reasons, Reason.firm) }

@@ -1,5 +1,5 @@
-// The confinement of a call's processes: a policy derived from the call's declaration, from
-// settings, and from rules that deny.
+// The confinement of processes, those of a call and those that serve a session for longer: a policy derived from the call's
+// declaration, from settings, and from rules that deny.
 
 package pipeline
 
@@ -104,11 +104,6 @@ func (e Ended) confined(by Confined, file string) Ended {
 // outside reports whether the call, once permitted, runs without a sandbox.
 func (r *Rights) outside(f *permission.Facts) bool {
 	return r.Confining.Off || f.Unconfined || f.Leaves() || r.Escape.Excludes(f)
-}
-
-// boxed reports whether the call's act will be fully confined.
-func (r *Rights) boxed(f *permission.Facts) bool {
-	return f.Opaque && f.External == "" && !r.outside(f) && r.Confining.fully()
 }
 
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
@@ -351,3 +346,28 @@ func (c *Call) readDenied(ctx context.Context) (paths []string) {
 
 // maxReadDenied is how many files are hidden one by one. The number is our own: each costs a mount.
 const maxReadDenied = 500
+
+// Worker is the box of a process that may do what a command may of which nothing special was permitted. dir is where it
+// works, and program what it runs: its file can be read wherever it lies, if that is absolute.
+func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
+	f := &permission.Facts{Dir: dir}
+	if real, err := filepath.EvalSymlinks(program); err == nil && filepath.IsAbs(real) {
+		f.Accesses = append(f.Accesses, permission.Access{Named: program, Real: real})
+	}
+	c := &Call{rights: r}
+	return c.box(c.policy(ctx, f, false))
+}
+
+// Reader returns the box of a process that may change nothing of the user's, and has its own caches
+// and temporary files.
+func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
+	b := r.Worker(ctx, dir, program)
+	b.After = nil
+	own := r.Confining.ownDirs()
+	for i, place := range b.Policy.Places {
+		if place.Access == sandbox.Write && place.Source == "" && place.Above == "" && !slices.Contains(own, place.Path) {
+			b.Policy.Places[i].Access = sandbox.Read
+		}
+	}
+	return b
+}

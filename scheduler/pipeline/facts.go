@@ -77,7 +77,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		return nil, err
 	}
 	c.rights.open(f)
-	f.Boxed = c.rights.boxed(f)
+	f.Boxed = f.Opaque && f.External == "" && !c.rights.outside(f) && c.rights.Confining.fully()
 	c.files = places.View(grant, c.rights.ReadState)
 	c.reads = c.reader(f, env)
 	env.Programs = c.reads.programs

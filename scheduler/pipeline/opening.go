@@ -22,7 +22,7 @@ import (
 
 // open notes for each path that a script writes what has to be writable for that, beside what is writable anyway.
 func (r *Rights) open(f *permission.Facts) {
-	if f.Unconfined || !r.confinable(f) {
+	if r.outside(f) || r.Confining.tier() == sandbox.None {
 		return
 	}
 	for i := range f.Accesses {
@@ -65,11 +65,6 @@ func (s scene) worksOutside(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// confinable reports whether the call's processes will be confined by some means.
-func (r *Rights) confinable(f *permission.Facts) bool {
-	return !r.outside(f) && r.Confining.tier() != sandbox.None
 }
 
 // needs returns the directory that has to be writable for a write; empty: the path itself is enough, or nothing will be written.

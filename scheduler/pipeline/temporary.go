@@ -1,4 +1,5 @@
-// The directories for temporary files: which of them a call sees, and how its processes find them.
+// The directories of the session's own that its processes find in the place of the machine's and the user's: those for temporary
+// files, and the caches of programs.
 
 package pipeline
 
@@ -138,4 +139,35 @@ func (c *Call) missed() {
 			c.context = append(c.context, fmt.Sprintf("[The command ran outside of the sandbox, where %s is the machine's. The session's own is %s.]", p.Shown(), p.Real))
 		}
 	}
+}
+
+// A Cache is where programs keep what they can make again. Calls for the same roots share what they write there.
+type Cache struct {
+	sandbox.Place
+	Variable string // by which programs find it if it is elsewhere; empty: there is none
+}
+
+// caches lays what processes have kept over the user's own caches that are not hidden.
+func (l layout) caches(conf Confining) {
+	if l.Tier != sandbox.Full {
+		return
+	}
+	for _, c := range conf.Caches {
+		if l.at(c.Path) != sandbox.Hidden {
+			l.add(c.Place)
+		}
+	}
+}
+
+// moved are the variables by which programs find their caches where those cannot stand at the user's own.
+func (conf Confining) moved(p sandbox.Policy) (environ []string) {
+	if confinement, err := conf.Runner.Confinement(p); err != nil || p.Strict || confinement.Tier != sandbox.Fast {
+		return nil
+	}
+	for _, c := range conf.Caches {
+		if c.Variable != "" {
+			environ = append(environ, c.Variable+"="+c.Upper())
+		}
+	}
+	return environ
 }

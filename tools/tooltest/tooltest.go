@@ -133,7 +133,12 @@ func checkFault(t *testing.T, err error) {
 func checkCase(t *testing.T, tool tools.Tool, c Case) {
 	t.Helper()
 	room := NewRoom(t)
-	room.furnish(c)
+	for name, content := range c.Files {
+		room.Put(room.expand(name), room.expand(content))
+	}
+	for _, name := range c.Seen {
+		room.Read(filepath.Join(room.Root, name))
+	}
 	input := room.expand(c.Input)
 	if c.Task != "" {
 		input = strings.ReplaceAll(input, "$TASK", room.Background(c.Task))
@@ -240,17 +245,6 @@ func NewRoom(t testing.TB) *Room {
 
 // expand puts the root's path in place of $ROOT.
 func (r *Room) expand(text string) string { return strings.ReplaceAll(text, "$ROOT", r.Root) }
-
-// furnish writes the files of a case, and has the session read those that it has seen.
-func (r *Room) furnish(c Case) {
-	r.t.Helper()
-	for name, content := range c.Files {
-		r.Put(r.expand(name), r.expand(content))
-	}
-	for _, name := range c.Seen {
-		r.Read(filepath.Join(r.Root, name))
-	}
-}
 
 // Background starts a command in the background and gives the task's id.
 func (r *Room) Background(command string) string {
