@@ -95,7 +95,7 @@ func (e Ended) confined(by Confined, file string) Ended {
 	e.Confined = by
 	for _, d := range by.Denials {
 		if e.Outcome != OK || !d.kept() {
-			e.Content = append(e.Content[:len(e.Content):len(e.Content)], tools.Block{Text: d.words(file)})
+			e.add(d.words(file))
 		}
 	}
 	return e

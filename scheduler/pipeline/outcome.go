@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,6 +176,9 @@ func outcomeOf(kind fault.Kind) Outcome {
 func failed(outcome Outcome, err *fault.Error) Ended {
 	return Ended{Outcome: outcome, Fault: err, Content: []tools.Block{{Text: brief(err.Message)}}}
 }
+
+// add adds a text to the result.
+func (e *Ended) add(text string) { e.Content = append(slices.Clip(e.Content), tools.Block{Text: text}) }
 
 // after puts what a tool gave in front of the words about its end.
 func (e Ended) after(result tools.Result) Ended {

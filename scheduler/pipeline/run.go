@@ -215,7 +215,6 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	if err != nil {
 		return refused(ctx, err)
 	}
-	c.usage.Tier = confined.Tier
 	if err := c.session.Pace(ctx, c); err != nil {
 		return refused(ctx, err)
 	}
@@ -231,7 +230,6 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	c.usage.Ran, c.usage.Asked = ran, c.usage.Asked+asked
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
-		c.usage.Tier = confined.Tier
 	}
 	confined.Denials = denials(env.Box.Denials())
 	if err == nil && c.ReadOnly() { // such as the lock of git's index, or a cache: it did without
@@ -337,7 +335,7 @@ func (c *Call) noted(ended Ended) Ended {
 		notes = append([]string{c.parsed.note}, notes...)
 	}
 	for _, note := range notes {
-		ended.Content = append(ended.Content[:len(ended.Content):len(ended.Content)], tools.Block{Text: note})
+		ended.add(note)
 	}
 	return ended
 }
