@@ -171,20 +171,20 @@ type Call struct {
 	parsed        parsed
 	order         order // that it runs in, since its turn came
 	usage         Usage
-	questions     int                                 // that were made
-	rights        Rights                              // as they were at the latest check
-	opinions      []permission.Opinion                // of hooks
-	facts         *permission.Facts                   // as they were at the latest check
-	files         *workspace.View                     // what it may reach, since the latest check; nil before the first
-	environ       []string                            // of the session, since the latest check
-	reads         reader                              // what its commands need beside, as of the latest check
-	preview       tools.Preview                       // of the latest check
-	verdict       permission.Verdict                  // the verdict that permitted the call
-	overlooked    bool                                // not everything that rules deny reading was found
-	git           gitChange                           // what its git commands change, as of the latest check
-	overlookedGit bool                                // not all git directories were found
-	context       []string                            // additional text of hooks for the model
-	asked         atomic.Pointer[[]permission.Reason] // what the user was asked about; nil: nothing
+	questions     int                  // that were made
+	rights        Rights               // as they were at the latest check
+	opinions      []permission.Opinion // of hooks
+	facts         *permission.Facts    // as they were at the latest check
+	files         *workspace.View      // what it may reach, since the latest check; nil before the first
+	environ       []string             // of the session, since the latest check
+	reads         reader               // what its commands need beside, as of the latest check
+	preview       tools.Preview        // of the latest check
+	verdict       permission.Verdict   // the verdict that permitted the call
+	overlooked    bool                 // not everything that rules deny reading was found
+	git           gitChange            // what its git commands change, as of the latest check
+	overlookedGit bool                 // not all git directories were found
+	context       []string             // additional text of hooks for the model
+	asked         atomic.Value         // []permission.Reason: what the user was asked about; nil: nothing
 }
 
 // A lookout is an early judgement of a call before its turn. It must not delay the turn.

@@ -156,10 +156,7 @@ func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 	places := c.rights.Places
 	return func(real string) string {
 		real = places.Seen(real)
-		var asked []permission.Reason
-		if grounds := c.asked.Load(); grounds != nil {
-			asked = *grounds
-		}
+		asked, _ := c.asked.Load().([]permission.Reason)
 		rule := rules.DeniesRead(real, asked)
 		if rule == nil {
 			return ""

@@ -170,7 +170,7 @@ func ReasonsOf(grounds []permission.Reason) (list []Reason) {
 }
 
 func outcomeOf(kind fault.Kind) Outcome {
-	return map[fault.Kind]Outcome{fault.Failed: Error, fault.Invalid: Invalid, fault.Denied: Denied}[kind]
+	return [...]Outcome{fault.Failed: Error, fault.Invalid: Invalid, fault.Denied: Denied}[kind]
 }
 
 func failed(outcome Outcome, err *fault.Error) Ended {

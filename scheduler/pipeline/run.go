@@ -183,7 +183,7 @@ func (c *Call) ask(ctx context.Context, q Question) (yes *Question, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.asked.Store(&q.Verdict.Reasons)
+	c.asked.Store(q.Verdict.Reasons)
 	if input == "" {
 		return &q, nil
 	}
@@ -256,13 +256,8 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 // startsPrograms reports whether a program reads the disk in the call, here or in a server, even if
 // it only reads.
 func (c *Call) startsPrograms() bool {
-	switch c.Tool.Spec().Origin {
-	case tools.Program, tools.MCP:
-		return true
-	case tools.Client:
-		return false
-	}
-	return c.parsed.effects.Opaque || len(c.parsed.effects.Commands) > 0
+	origin, effects := c.Tool.Spec().Origin, c.parsed.effects
+	return origin == tools.Program || origin == tools.MCP || origin == tools.BuiltIn && (effects.Opaque || len(effects.Commands) > 0)
 }
 
 // watched runs an action that sees unsaved text in editors too, or runs where that text is. Errors
@@ -346,19 +341,11 @@ func (c *Call) abort(ended Ended) error {
 	if !c.started.Load() || ended.Outcome != Error && ended.Outcome != TimedOut {
 		return nil
 	}
-	aborting := c.Tool.Spec().OnFailure == tools.AbortSiblings
-	switch c.session.Policy(c) {
-	case AbortOnNone:
-		return nil
-	case AbortOnMutatingBash:
-		aborting = aborting && !c.ReadOnly()
-	case AbortOnAny:
-		aborting = true
+	policy, aborts := c.session.Policy(c), c.Tool.Spec().OnFailure == tools.AbortSiblings
+	if policy == AbortOnAny || aborts && (policy == AbortOnBash || policy == AbortOnMutatingBash && !c.ReadOnly()) {
+		return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
 	}
-	if !aborting {
-		return nil
-	}
-	return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
+	return nil
 }
 
 // because returns a few words about why a call failed, for a command with its exit code: the first sentence of its error.

@@ -118,15 +118,10 @@ func (c *Call) locate(made []string) {
 	told := 0
 	for _, real := range made {
 		if seen := c.rights.Places.Seen(real); seen != real && told < maxLocated {
-			c.context = append(c.context, located(seen, real))
+			c.context = append(c.context, fmt.Sprintf("[%s is a temporary file of this session. Outside of it, it is %s.]", seen, real))
 			told++
 		}
 	}
-}
-
-// located returns a sentence with the path of a session's own temporary file outside the session.
-func located(seen, real string) string {
-	return fmt.Sprintf("[%s is a temporary file of this session. Outside of it, it is %s.]", seen, real)
 }
 
 // missed reports which names in a command that ran outside the sandbox are the session's own
