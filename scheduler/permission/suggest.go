@@ -35,21 +35,21 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 }
 
 // settling returns the rules that would settle the like of what the reason is about.
-func (g Reason) settling(a Anchors) []string {
+func (r Reason) settling(a Anchors) []string {
 	switch {
-	case g.command != nil:
-		return []string{bashRule(g.command.General())}
-	case g.Code == OnlyBash:
+	case r.command != nil:
+		return []string{bashRule(r.command.General())}
+	case r.Code == OnlyBash:
 		return nil
-	case g.access == nil:
-		return g.needs
-	case g.access.hides(): // a rule opens no more of what is hidden than was asked about
-		return g.wants
+	case r.access == nil:
+		return r.needs
+	case r.access.hides(): // a rule opens no more of what is hidden than was asked about
+		return r.wants
 	}
-	if rule := a.pathRule(g.access); rule != "" {
+	if rule := a.pathRule(r.access); rule != "" {
 		return []string{rule}
 	}
-	return slices.DeleteFunc(slices.Clone(g.wants), shell.Passing)
+	return slices.DeleteFunc(slices.Clone(r.wants), shell.Passing)
 }
 
 // settledBy reports whether the policy would leave none of what the verdict rests on.
