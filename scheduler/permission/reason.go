@@ -3,7 +3,6 @@ package permission
 // Reasons as values, and the one place that formats them as sentences.
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -114,25 +113,46 @@ func (r Reason) String() string {
 	if len(r.wants) > 0 {
 		sentence = strings.TrimSuffix(sentence, ".") + ": a rule that permits a command to run does not permit that, {wants} would."
 	}
-	why, verb := "", [...]string{"allows it", "wants the user to be asked", "denies it"}[r.decision]
-	if r.Detail != "" {
-		why = ": " + r.Detail
+	var text strings.Builder
+	for {
+		before, rest, found := strings.Cut(sentence, "{")
+		if text.WriteString(before); !found {
+			return text.String()
+		}
+		name, rest, _ := strings.Cut(rest, "}")
+		text.WriteString(r.named(name))
+		sentence = rest
 	}
-	var rule Rule
-	if r.Rule != nil {
-		rule, verb = *r.Rule, [...]string{"denies", "asks about", "allows"}[r.Rule.List]
+}
+
+// named returns what stands in a sentence for a name in braces.
+func (r Reason) named(name string) string {
+	switch name {
+	case "part":
+		return r.Part
+	case "about":
+		return r.About
+	case "why":
+		return strings.TrimSuffix(": "+r.Detail, ": ")
+	case "opens":
+		return r.Opens
+	case "wants":
+		return strings.Join(r.wants, " with ")
+	case "rule":
+		return r.Rule.Text + " in " + r.Rule.Origin.String() + [...]string{" denies", " asks about", " allows"}[r.Rule.List]
+	case "doubted":
+		return r.Rule.Text + " in " + r.Rule.Origin.String()
+	case "hook":
+		return r.Hook.String() + [...]string{" allows it", " wants the user to be asked", " denies it"}[r.decision]
 	}
-	return strings.NewReplacer(
-		"{part}", r.Part, "{about}", r.About, "{detail}", r.Detail, "{why}", why, "{opens}", r.Opens, "{wants}", strings.Join(r.wants, " with "),
-		"{rule}", rule.Text, "{file}", rule.Origin.String(), "{hook}", cmp.Or(r.Hook, &Origin{}).String(), "{verb}", verb,
-	).Replace(sentence)
+	return r.Detail
 }
 
 // sentences are those of the codes whose Detail is not a sentence itself. {why} is the detail behind a colon, if there is one.
 var sentences = map[Code]string{
-	ByRule:          "The rule {rule} in {file} {verb} `{part}`.",
-	ByRuleDoubtful:  "The rule {rule} in {file} may be about `{part}`: {detail}.",
-	ByHook:          "The hook in {hook} {verb}{why}.",
+	ByRule:          "The rule {rule} `{part}`.",
+	ByRuleDoubtful:  "The rule {doubted} may be about `{part}`: {detail}.",
+	ByHook:          "The hook in {hook}{why}.",
 	ReadsOnly:       "It is read-only, inside the places that may be read.",
 	ByAcceptEdits:   "The permission mode acceptEdits allows edits inside the roots.",
 	ByConfinement:   "It runs confined, and sandbox.autoAllowBashIfSandboxed in {about} lets such calls run.",
