@@ -257,7 +257,7 @@ func (s scene) shows(ctx context.Context, part, name string) string {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "" // that one file is looked at as such
 	}
-	if name == "." || strings.HasSuffix(name, "/.") {
+	if shell.WholeRepository(name) {
 		if dir = repo.WorkTree(dir); dir == "" {
 			return ""
 		}

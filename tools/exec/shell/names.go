@@ -91,6 +91,9 @@ func (p *Picks) Below(c *Command, named, dir string) bool {
 	return p != nil && !c.NamesPath(named, dir) && slices.ContainsFunc(p.From, func(from string) bool { return From(dir, from) == named })
 }
 
+// WholeRepository reports whether an entry of [Command.Tracked] stands for all of the repository that it lies in.
+func WholeRepository(tracked string) bool { return tracked == "." || strings.HasSuffix(tracked, "/.") }
+
 // Misread returns, as a clause, what the command takes the name of a file for; empty: for that name.
 func (p *Picks) Misread(rel string) string {
 	switch {
