@@ -211,6 +211,6 @@ func proposal(server settings.MCPServer) pipeline.Question {
 	return pipeline.Question{
 		ID: newID("server-"), Tool: "McpServer", Title: fmt.Sprintf("Start the MCP server %s of %s?", server.Name, of),
 		Input: string(text), Digest: pipeline.DigestOf(string(text) + server.Digest), Facts: &permission.Facts{}, Form: &tools.Form{},
-		Verdict: permission.Verdict{Decision: permission.Ask, Level: permission.Dangerous, Text: reason, Sentences: []string{reason}, Reasons: []permission.Reason{{Code: permission.StartsServer, Detail: reason}}},
+		Verdict: permission.Asking(permission.Dangerous, permission.Reason{Code: permission.StartsServer, Detail: reason}),
 	}
 }

@@ -38,7 +38,7 @@ func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
 		Usage: &tooldv1.Usage{
 			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
-			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Usage.Tier),
+			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Confined.Tier),
 		},
 	}
 	result.Confinement = confinementOf(e.Confined)

@@ -67,8 +67,8 @@ func (nt *notifier) runHooks(ctx context.Context, in hook.Input, about string) {
 		nt.notify(nil, n)
 	}
 	for _, reason := range said.Reasons {
-		if reason.Text != "" {
-			said.Context = append(said.Context, reason.Text)
+		if reason.Reason != "" {
+			said.Context = append(said.Context, reason.Reason)
 		}
 	}
 	for _, text := range said.Context {

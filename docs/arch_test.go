@@ -89,7 +89,7 @@ var imports = map[string][]string{
 	"gen/toold/v1":         {},
 	"scheduler":            {},
 	"scheduler/hook":       {"scheduler/permission", "tools/text/ellipsis", "tools/fs/pathname", "tools/text/redact", "tools/exec/sandbox"},
-	"scheduler/permission": {"tools/exec/shell", "tools/fs/walk"},
+	"scheduler/permission": {"tools/exec/shell", "tools/fs/pathname", "tools/fs/walk", "tools/text/ellipsis"},
 	"scheduler/pipeline": {
 		"scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
 		"tools/fs/pathname", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/shell/damage", "tools/exec/spool", "tools/fs/walk",

@@ -177,10 +177,7 @@ func (p *Plan) next(room int) *call {
 	}
 	var first *call
 	for _, l := range p.lanes {
-		if !l.admits(p.concurrency) || p.cost(l.waiting[0]) > room {
-			continue
-		}
-		if first == nil || l.waiting[0].arrival < first.arrival {
+		if l.admits(p.concurrency) && p.cost(l.waiting[0]) <= room && (first == nil || l.waiting[0].arrival < first.arrival) {
 			first = l.waiting[0]
 		}
 	}
@@ -274,8 +271,8 @@ func (p *Plan) EndTurn(number uint64) {
 }
 
 func (p *Plan) endTurns() {
-	for number, ok := p.turns.end(); ok; number, ok = p.turns.end() {
-		p.steps = append(p.steps, Step{Kind: StepTurnEnded, Turn: number})
+	for p.turns.end() {
+		p.steps = append(p.steps, Step{Kind: StepTurnEnded, Turn: p.turns.last})
 	}
 }
 

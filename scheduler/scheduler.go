@@ -35,12 +35,7 @@ type Scheduler struct {
 // are outside do not count, and a session that takes up no slot always gets one. Close ends the
 // scheduler's goroutines.
 func New(limit int) *Scheduler {
-	s := &Scheduler{
-		inbox:  make(chan func()),
-		done:   make(chan struct{}),
-		limit:  limit,
-		queues: make(map[*Queue]struct{}),
-	}
+	s := &Scheduler{inbox: make(chan func()), done: make(chan struct{}), limit: limit, queues: map[*Queue]struct{}{}}
 	go s.loop()
 	return s
 }
@@ -69,11 +64,7 @@ func (s *Scheduler) do(request func()) bool {
 
 // NewQueue returns the queue of a new session.
 func (s *Scheduler) NewQueue(feed Feed, concurrency int) *Queue {
-	q := &Queue{
-		scheduler: s,
-		plan:      NewPlan(feed, concurrency),
-		runs:      make(map[string]*run),
-	}
+	q := &Queue{scheduler: s, plan: NewPlan(feed, concurrency), runs: map[string]*run{}}
 	s.do(func() {
 		s.queues[q] = struct{}{}
 		if s.drained != nil {
@@ -85,27 +76,18 @@ func (s *Scheduler) NewQueue(feed Feed, concurrency int) *Queue {
 
 // Drain skips all waiting calls and those that are added from now on, in every queue. Running calls
 // continue: call Wait to wait for them, and Stop to stop them.
-func (s *Scheduler) Drain(cause error) { s.do(func() { s.drain(cause) }) }
+func (s *Scheduler) Drain(cause error) { s.do(func() { s.end(cause, (*Plan).Drain) }) }
 
-func (s *Scheduler) drain(cause error) {
+// Stop drains and stops all running calls.
+func (s *Scheduler) Stop(cause error) { s.do(func() { s.end(cause, (*Plan).Close) }) }
+
+// end drains or closes every plan before any steps are carried out.
+func (s *Scheduler) end(cause error, end func(*Plan, error)) {
 	if s.drained == nil {
 		s.drained = cause
 	}
-	s.each(func(p *Plan) { p.Drain(cause) })
-}
-
-// Stop drains and stops all running calls.
-func (s *Scheduler) Stop(cause error) { s.do(func() { s.stop(cause) }) }
-
-func (s *Scheduler) stop(cause error) {
-	s.drain(cause)
-	s.each(func(p *Plan) { p.Close(cause) })
-}
-
-// each changes every plan before any steps are carried out.
-func (s *Scheduler) each(change func(*Plan)) {
 	for q := range s.queues {
-		change(q.plan)
+		end(q.plan, cause)
 	}
 	for q := range s.queues {
 		s.advance(q)
@@ -139,7 +121,7 @@ func wait(ctx context.Context, do func(func()) bool, at *chan struct{}) error {
 // ends the scheduler's goroutines.
 func (s *Scheduler) Close() {
 	s.do(func() {
-		s.stop(ErrClosed)
+		s.end(ErrClosed, (*Plan).Close)
 		s.closing = true
 	})
 	<-s.done

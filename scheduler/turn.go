@@ -78,14 +78,14 @@ func (ts *turns) get(number uint64, feed Feed) *turn {
 	return ts.open[at]
 }
 
-// end removes the oldest turn if it has ended, and returns its number.
-func (ts *turns) end() (number uint64, ok bool) {
+// end removes the oldest turn if it has ended, which then is the last, and reports whether it has.
+func (ts *turns) end() bool {
 	if len(ts.open) == 0 || !ts.open[0].told || ts.open[0].open > 0 {
-		return 0, false
+		return false
 	}
 	ts.last = ts.open[0].number
 	ts.open = slices.Delete(ts.open, 0, 1)
-	return ts.last, true
+	return true
 }
 
 // A Numbering numbers batches by position only: the same turn always has the same numbers, whatever

@@ -97,8 +97,8 @@ func (t *typed[In]) Parse(input json.RawMessage) (Action, error) {
 // unbound returns the fault for an input that fits the schema but not In, usually because a number
 // is out of range.
 func unbound(tool string, err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return fault.Invalidf("invalid_input", "The input of %s cannot be read: %v.", tool, err)
 	}
 	field := "/" + strings.ReplaceAll(wrong.Field, ".", "/")

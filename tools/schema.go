@@ -51,15 +51,22 @@ type inputSchema struct {
 func compile(tool string, text json.RawMessage) *inputSchema {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err == nil {
-		compiler := jsonschema.NewCompiler()
-		if err = compiler.AddResource("input.json", document); err == nil {
-			var compiled *jsonschema.Schema
-			if compiled, err = compiler.Compile("input.json"); err == nil {
-				return &inputSchema{tool: tool, compiled: compiled}
-			}
+		var schema *jsonschema.Schema
+		if schema, err = compiled(document); err == nil {
+			return &inputSchema{tool: tool, compiled: schema}
 		}
 	}
 	panic(fmt.Sprintf("BUG: schema of tool %s: %v", tool, err))
+}
+
+// compiled compiles a schema that refers to no other document.
+func compiled(document any) (*jsonschema.Schema, error) {
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(nowhere{})
+	if err := compiler.AddResource("input.json", document); err != nil {
+		return nil, err
+	}
+	return compiler.Compile("input.json")
 }
 
 // validate returns the input in canonical form: keys are sorted, and whole numbers are written
@@ -146,8 +153,8 @@ func whole(value any) any {
 }
 
 func (s *inputSchema) violations(err error) *fault.Error {
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
 		return fault.Invalidf("invalid_input", "The input of %s does not fit its schema: %v.", s.tool, err)
 	}
 	english := message.NewPrinter(language.English)

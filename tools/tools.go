@@ -156,6 +156,8 @@ type Effects struct {
 	Session bool
 	// Unconfined is set if the action asks to run outside the sandbox.
 	Unconfined bool
+	// Spills is set if the action only reads, and its programs may make temporary files for that.
+	Spills bool
 	// Unknown is what a script runs or writes besides what is listed here. Then no rule can allow
 	// the action by what is listed.
 	Unknown shell.Unknown

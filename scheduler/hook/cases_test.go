@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
 )
 
-func reason(d hook.Decision, text string, line int) hook.Reason {
-	return hook.Reason{Decision: d, Text: text, Origin: at(line)}
+func reason(d hook.Decision, text string, line int) permission.Opinion {
+	return permission.Opinion{Decision: permission.Decision(d - hook.Allow), Reason: text, Origin: at(line)}
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -39,15 +40,15 @@ var singleCases = []runCase{
 	{name: "plain text says nothing", scripts: []string{`echo 'permissionDecision: deny'`}},
 	{
 		name: "allow", scripts: []string{before(`"permissionDecision": "allow", "permissionDecisionReason": "known"`)},
-		want: hook.Result{Decision: hook.Allow, Reasons: []hook.Reason{reason(hook.Allow, "known", 1)}},
+		want: hook.Result{Decision: hook.Allow, Reasons: []permission.Opinion{reason(hook.Allow, "known", 1)}},
 	},
 	{
 		name: "ask, after white space", scripts: []string{"printf '\\n\\t '\n" + before(`"permissionDecision": "ask"`)},
-		want: hook.Result{Decision: hook.Ask, Reasons: []hook.Reason{reason(hook.Ask, "", 1)}},
+		want: hook.Result{Decision: hook.Ask, Reasons: []permission.Opinion{reason(hook.Ask, "", 1)}},
 	},
 	{
 		name: "deny", scripts: []string{before(`"permissionDecision": "deny", "permissionDecisionReason": "not on Fridays"`)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "not on Fridays", 1)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "not on Fridays", 1)}},
 	},
 	{
 		name: "defer", scripts: []string{before(`"permissionDecision": "defer"`)},
@@ -55,21 +56,21 @@ var singleCases = []runCase{
 	},
 	{
 		name: "older approve", scripts: []string{says(`{"decision": "approve", "reason": "fine"}`, 0)},
-		want: hook.Result{Decision: hook.Allow, Reasons: []hook.Reason{reason(hook.Allow, "fine", 1)}},
+		want: hook.Result{Decision: hook.Allow, Reasons: []permission.Opinion{reason(hook.Allow, "fine", 1)}},
 	},
 	{
 		name: "older block", scripts: []string{says(`{"decision": "block", "reason": "no"}`, 0)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "no", 1)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "no", 1)}},
 	},
 	{
 		name:    "older and newer: the stricter",
 		scripts: []string{says(`{"decision": "block", "reason": "no", "hookSpecificOutput": {"permissionDecision": "allow", "permissionDecisionReason": "yes"}}`, 0)},
-		want:    hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "no", 1)}},
+		want:    hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "no", 1)}},
 	},
 	{
 		name:    "newer and older: the stricter",
 		scripts: []string{says(`{"decision": "approve", "reason": "yes", "hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "hm"}}`, 0)},
-		want:    hook.Result{Decision: hook.Ask, Reasons: []hook.Reason{reason(hook.Ask, "hm", 1)}},
+		want:    hook.Result{Decision: hook.Ask, Reasons: []permission.Opinion{reason(hook.Ask, "hm", 1)}},
 	},
 	{
 		name: "texts", scripts: []string{says(`{"systemMessage": "for you", "suppressOutput": true, "hookSpecificOutput": {"additionalContext": "for the model"}}`, 0)},
@@ -77,36 +78,36 @@ var singleCases = []runCase{
 	},
 	{
 		name: "stop", scripts: []string{says(`{"continue": false, "stopReason": "enough"}`, 0)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "enough", 1)}, Stop: ptr("enough")},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "enough", 1)}, Stop: ptr("enough")},
 	},
 	{
 		name: "stop beats allow", scripts: []string{says(`{"continue": false, "decision": "approve"}`, 0)},
 		want: hook.Result{
 			Decision: hook.Deny, Stop: ptr(""),
-			Reasons: []hook.Reason{reason(hook.Allow, "", 1), reason(hook.Deny, "The session is to stop.", 1)},
+			Reasons: []permission.Opinion{reason(hook.Allow, "", 1), reason(hook.Deny, "The session is to stop.", 1)},
 		},
 	},
 	{
 		name: "exit 2", scripts: []string{"echo ' because\n' >&2; exit 2"},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "because", 1)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "because", 1)}},
 	},
 	{
 		name: "exit 2 with a JSON reason", scripts: []string{"echo other >&2\n" + says(`{"decision": "block", "reason": "mine"}`, 2)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "mine", 1)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "mine", 1)}},
 	},
 	{
 		name: "exit 2 beats a JSON allow", scripts: []string{"echo because >&2\n" + says(`{"decision": "approve", "reason": "fine"}`, 2)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "because", 1)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "because", 1)}},
 	},
 	{
 		name: "exit 2 with JSON that does not fit", scripts: []string{"echo because >&2\n" + says(`{"reason": 5}`, 2)},
 		want: hook.Result{
-			Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "because", 1)}, Failures: []string{"reason is not a string"},
+			Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "because", 1)}, Failures: []string{"reason is not a string"},
 		},
 	},
 	{
 		name: "another code with JSON", scripts: []string{says(`{"decision": "block", "reason": "no"}`, 5)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "no", 1)}, Failures: []string{"exit code 5"}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "no", 1)}, Failures: []string{"exit code 5"}},
 	},
 	{
 		name: "an unknown word", scripts: []string{before(`"permissionDecision": "Allow"`)},
@@ -121,11 +122,11 @@ var singleCases = []runCase{
 	},
 	{
 		name: "what is not UTF-8", scripts: []string{`printf 'a\377b' >&2; exit 2`},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "a\uFFFDb", 1)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "a\uFFFDb", 1)}},
 	},
 	{
 		name: "long texts", scripts: []string{`head -c 10123 /dev/zero | tr '\0' x >&2; exit 2`},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{
 			reason(hook.Deny, strings.Repeat("x", 10_000)+"\n[123 more characters of the hook's text were cut off]", 1),
 		}},
 	},
@@ -134,7 +135,7 @@ var singleCases = []runCase{
 // dropped is more than is kept of what a hook prints as an error.
 var dropped = runCase{
 	name: "very long texts", scripts: []string{`head -c 10000000 /dev/zero | tr '\0' x >&2; exit 2`},
-	want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
+	want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{
 		reason(hook.Deny, strings.Repeat("x", 10_000)+"\n[at least 55536 more characters of the hook's text were cut off]", 1),
 	}},
 }
@@ -180,7 +181,7 @@ var failureCases = []runCase{
 	{
 		name: "a refusal before a crash", scripts: []string{`echo '{"decision": "block", "reason": "no"}'; kill -KILL $$`},
 		want: hook.Result{
-			Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "no", 1)}, Failures: []string{"was ended by SIGKILL"},
+			Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "no", 1)}, Failures: []string{"was ended by SIGKILL"},
 		},
 	},
 }
@@ -194,13 +195,13 @@ var severalCases = []runCase{
 			before(`"permissionDecision": "deny", "permissionDecisionReason": "b"`),
 			before(`"permissionDecision": "ask", "permissionDecisionReason": "c"`), "echo d >&2; exit 2",
 		},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{
 			reason(hook.Allow, "a", 1), reason(hook.Deny, "b", 3), reason(hook.Ask, "c", 4), reason(hook.Deny, "d", 5),
 		}},
 	},
 	{
 		name: "ask over allow", scripts: []string{before(`"permissionDecision": "ask"`), before(`"permissionDecision": "allow"`)},
-		want: hook.Result{Decision: hook.Ask, Reasons: []hook.Reason{reason(hook.Ask, "", 1), reason(hook.Allow, "", 2)}},
+		want: hook.Result{Decision: hook.Ask, Reasons: []permission.Opinion{reason(hook.Ask, "", 1), reason(hook.Allow, "", 2)}},
 	},
 	{
 		// Each waits for the other.
@@ -217,7 +218,7 @@ var severalCases = []runCase{
 			says(`{"continue": true}`, 0), says(`{"continue": false, "stopReason": "one"}`, 0), says(`{"continue": false, "stopReason": "two"}`, 0),
 		},
 		want: hook.Result{
-			Decision: hook.Deny, Stop: ptr("one"), Reasons: []hook.Reason{reason(hook.Deny, "one", 2), reason(hook.Deny, "two", 3)},
+			Decision: hook.Deny, Stop: ptr("one"), Reasons: []permission.Opinion{reason(hook.Deny, "one", 2), reason(hook.Deny, "two", 3)},
 		},
 	},
 	{
@@ -235,7 +236,7 @@ var severalCases = []runCase{
 			before(`"permissionDecision": "allow", "updatedInput": {"command": "make", "timeout": 5, "new": true}`),
 		},
 		want: hook.Result{
-			Decision: hook.Allow, Reasons: []hook.Reason{reason(hook.Allow, "", 2)},
+			Decision: hook.Allow, Reasons: []permission.Opinion{reason(hook.Allow, "", 2)},
 			Input: json.RawMessage(`{"command": "make -n", "timeout": 5, "new": true}`),
 		},
 	},
@@ -252,7 +253,7 @@ var severalCases = []runCase{
 			before(`"updatedInput": {"command": "make", "timeout": 1, "flags": {"a": [1, 2]}}`), "true",
 			before(`"permissionDecision": "allow", "updatedInput": {"command": "make", "timeout": 2, "flags": {"a": [1, 2]}}`),
 		},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{
 			reason(hook.Allow, "", 3),
 			reason(hook.Deny, `Two hooks give the field "timeout" of the input different values: 1 by the PreToolUse hook "HOOK" (/s.json:1), `+
 				`and 2 by the PreToolUse hook "HOOK" (/s.json:3). Only one of them may change it.`, 3),
@@ -261,14 +262,14 @@ var severalCases = []runCase{
 	{
 		name:    "one takes away what the other sets",
 		scripts: []string{before(`"updatedInput": {"command": "x"}`), before(`"updatedInput": {"command": "make", "flags": 1, "timeout": 1000}`)},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{
 			reason(hook.Deny, `Two hooks give the field "flags" of the input different values: none by the PreToolUse hook "HOOK" (/s.json:1), `+
 				`and 1 by the PreToolUse hook "HOOK" (/s.json:2). Only one of them may change it.`, 2),
 		}},
 	},
 	{
 		name: "no rewrite of what is denied", scripts: []string{before(`"updatedInput": {"command": "x"}`), "exit 2"},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "", 2)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "", 2)}},
 	},
 }
 
@@ -293,7 +294,7 @@ var eventCases = []runCase{
 	},
 	{
 		name: "an objection afterwards", event: hook.PostToolUse, scripts: []string{says(`{"decision": "block", "reason": "look again"}`, 0), "echo also >&2; exit 2"},
-		want: hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Deny, "look again", 1), reason(hook.Deny, "also", 2)}},
+		want: hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Deny, "look again", 1), reason(hook.Deny, "also", 2)}},
 	},
 	{
 		name: "nothing to permit afterwards", event: hook.PostToolUseFailure,
@@ -307,7 +308,7 @@ var eventCases = []runCase{
 		name: "a request granted", event: hook.PermissionRequest,
 		scripts: []string{says(`{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow", "updatedInput": {"command": "ls"}, "updatedPermissions": [{}]}}}`, 0)},
 		want: hook.Result{
-			Decision: hook.Allow, Reasons: []hook.Reason{reason(hook.Allow, "", 1)}, Input: json.RawMessage(`{"command": "ls"}`),
+			Decision: hook.Allow, Reasons: []permission.Opinion{reason(hook.Allow, "", 1)}, Input: json.RawMessage(`{"command": "ls"}`),
 			Notes: []string{"updatedPermissions"},
 		},
 	},
@@ -318,12 +319,12 @@ var eventCases = []runCase{
 			says(`{"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "no", "interrupt": true}}}`, 0),
 		},
 		want: hook.Result{
-			Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Allow, "", 1), reason(hook.Deny, "no", 2)}, Interrupt: true,
+			Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Allow, "", 1), reason(hook.Deny, "no", 2)}, Interrupt: true,
 		},
 	},
 	{
 		name: "no interruption by who allows", event: hook.PermissionRequest,
 		scripts: []string{says(`{"hookSpecificOutput": {"decision": {"behavior": "allow", "interrupt": true}}}`, 0), "exit 2"},
-		want:    hook.Result{Decision: hook.Deny, Reasons: []hook.Reason{reason(hook.Allow, "", 1), reason(hook.Deny, "", 2)}},
+		want:    hook.Result{Decision: hook.Deny, Reasons: []permission.Opinion{reason(hook.Allow, "", 1), reason(hook.Deny, "", 2)}},
 	},
 }

@@ -59,7 +59,7 @@ func saysAllow(out string) bool {
 func texts(r Result) []string {
 	all := append(append(append([]string{}, r.Context...), r.System...), append(r.Failures, r.Notes...)...)
 	for _, reason := range r.Reasons {
-		all = append(all, reason.Text)
+		all = append(all, reason.Reason)
 	}
 	if r.Stop != nil {
 		all = append(all, *r.Stop)

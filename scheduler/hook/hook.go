@@ -6,6 +6,7 @@ package hook
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,9 @@ type Hook struct {
 	// Broken is, as a clause, why the hook cannot be run at all: it fails each time. Empty: it can.
 	Broken string
 	Origin permission.Origin
+
+	subjects *regexp.Regexp   // that Matcher matches, for a hook of a Set; nil: all
+	rule     *permission.Rule // of If; nil: none
 }
 
 func (h *Hook) limit() time.Duration {

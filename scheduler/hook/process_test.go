@@ -86,7 +86,7 @@ func TestSurroundings(t *testing.T) {
 [ -z "$LD_PRELOAD$BASH_ENV$A_TOKEN" ] || env
 (: </dev/tty) 2>/dev/null && echo "a terminal"
 read -r pid _ _ _ group session _ </proc/self/stat; [ "$session" = $$ ] || echo "in the session $session"`
-	if got := r.Run(t.Context(), scripts(hook.PreToolUse, "{ "+script+"\n} >&2; exit 2"), input(hook.PreToolUse)); len(got.Reasons) != 1 || got.Reasons[0].Text != "" {
+	if got := r.Run(t.Context(), scripts(hook.PreToolUse, "{ "+script+"\n} >&2; exit 2"), input(hook.PreToolUse)); len(got.Reasons) != 1 || got.Reasons[0].Reason != "" {
 		t.Errorf("the hook found\n%+v", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestExecForm(t *testing.T) {
 	for _, tt := range tests {
 		h := &hook.Hook{Event: hook.PreToolUse, Command: tt.command, Args: tt.args, Origin: at(1)}
 		got := r.Run(t.Context(), []*hook.Hook{h}, input(hook.PreToolUse))
-		if tt.deny != "" && (len(got.Reasons) != 1 || got.Reasons[0].Text != tt.deny) {
+		if tt.deny != "" && (len(got.Reasons) != 1 || got.Reasons[0].Reason != tt.deny) {
 			t.Errorf("%s %q: %+v, want %q", tt.command, tt.args, got, tt.deny)
 		}
 		if tt.failed != "" && (len(got.Failures) != 1 || !strings.Contains(got.Failures[0], tt.failed)) {
@@ -203,7 +203,7 @@ func TestInputThatIsNotRead(t *testing.T) {
 	in := input(hook.PreToolUse)
 	in.ToolInput = json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
 	got := r.Run(t.Context(), scripts(hook.PreToolUse, "true", "exec <&-; true", "head -c 1 >/dev/null", "wc -c >&2; exit 2"), in)
-	if len(got.Failures) != 0 || len(got.Reasons) != 1 || len(got.Reasons[0].Text) != len("1048700") {
+	if len(got.Failures) != 0 || len(got.Reasons) != 1 || len(got.Reasons[0].Reason) != len("1048700") {
 		t.Errorf("it comes to %+v", got)
 	}
 }

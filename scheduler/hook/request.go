@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
@@ -66,8 +67,7 @@ func (h *Hook) unanswered(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return h.stopped(ctx)
 	}
-	var about *url.Error
-	if errors.As(err, &about) {
+	if about, ok := errors.AsType[*url.Error](err); ok {
 		err = about.Err
 	}
 	return fmt.Sprintf("could not be asked: %v", err)
@@ -128,21 +128,5 @@ func allows(pattern string, to *url.URL) bool {
 	if to.RawQuery != "" {
 		target += "?" + to.RawQuery
 	}
-	return like(scheme, to.Scheme) && like(strings.ToLower(host), strings.ToLower(to.Host)) && like(path, target)
-}
-
-// like reports whether a whole text matches a pattern with *.
-func like(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	if last == 0 {
-		return text == pattern
-	}
-	text, begins := strings.CutPrefix(text, parts[0])
-	for _, part := range parts[1:last] {
-		var found bool
-		_, text, found = strings.Cut(text, part) // the first occurrence leaves most for the rest
-		begins = begins && found
-	}
-	return begins && strings.HasSuffix(text, parts[last])
+	return permission.Like(scheme, to.Scheme) && permission.Like(strings.ToLower(host), strings.ToLower(to.Host)) && permission.Like(path, target)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
 )
 
 func TestRun(t *testing.T) {
@@ -76,7 +77,7 @@ func TestBlockingAfterAFailure(t *testing.T) {
 	hooks := scripts(hook.PostToolUseFailure, "exit 1")
 	hooks[0].Block = true
 	got := newRunner(t).Run(t.Context(), hooks, input(hook.PostToolUseFailure))
-	want := []hook.Reason{reason(hook.Deny, `The PostToolUseFailure hook "exit 1" (/s.json:1) ended with exit code 1.`, 1)}
+	want := []permission.Opinion{reason(hook.Deny, `The PostToolUseFailure hook "exit 1" (/s.json:1) ended with exit code 1.`, 1)}
 	if diff := cmp.Diff(want, got.Reasons); diff != "" || got.Output != nil {
 		t.Errorf("the output becomes %v; wanted - and got +\n%s", got.Output, diff)
 	}
@@ -108,7 +109,7 @@ func checkRun(t *testing.T, r hook.Runner, tt runCase) {
 	got.Failures, got.Notes, tt.want.Failures, tt.want.Notes = nil, nil, nil, nil
 	for i, reason := range got.Reasons {
 		for _, h := range hooks {
-			reason.Text = strings.ReplaceAll(reason.Text, h.String(), fmt.Sprintf("PreToolUse hook %q (%s)", "HOOK", h.Origin))
+			reason.Reason = strings.ReplaceAll(reason.Reason, h.String(), fmt.Sprintf("PreToolUse hook %q (%s)", "HOOK", h.Origin))
 		}
 		got.Reasons[i] = reason
 	}

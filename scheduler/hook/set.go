@@ -18,14 +18,7 @@ import (
 // nil Set is empty.
 type Set struct {
 	all     []Hook
-	byEvent map[string][]entry
-}
-
-// An entry is a hook with its parsed matcher and rule.
-type entry struct {
-	hook *Hook
-	on   matcher
-	rule *permission.Rule // nil: none
+	byEvent map[string][]*Hook
 }
 
 // Compile makes a Set of hooks, in their order. An error is a sentence about one hook, with its
@@ -33,19 +26,19 @@ type entry struct {
 // a matcher or a rule is invalid, the hook's Block decides: with Block it protects something, and
 // runs for everything; without, it never runs.
 func Compile(hooks []Hook) (*Set, []error) {
-	s := &Set{all: slices.Clone(hooks), byEvent: map[string][]entry{}}
+	s := &Set{all: slices.Clone(hooks), byEvent: map[string][]*Hook{}}
 	var errs []error
 	for i := range s.all {
 		h := &s.all[i]
-		e, wrong := read(h)
-		if why := h.adrift(); e != nil && why != "" && slices.Contains(Events, h.Event) {
+		wrong, runs := h.read()
+		if runs {
+			s.byEvent[h.Event] = append(s.byEvent[h.Event], h)
+		}
+		if why := h.adrift(); runs && why != "" && slices.Contains(Events, h.Event) {
 			wrong = append(wrong, why)
 		}
 		for _, why := range wrong {
 			errs = append(errs, fmt.Errorf("%s: %s", h.Origin, why))
-		}
-		if e != nil {
-			s.byEvent[h.Event] = append(s.byEvent[h.Event], *e)
 		}
 	}
 	return s, errs
@@ -60,63 +53,33 @@ func (s *Set) All() []Hook {
 	return s.all
 }
 
-// read parses a hook's matcher and rule, and returns sentences about errors. A nil entry never
-// runs.
-func read(h *Hook) (e *entry, wrong []string) {
-	e = &entry{hook: h}
-	usable := true
-	var err error
-	if e.on, err = newMatcher(h); err != nil {
-		e.on, usable = matcher{all: true}, false
-		wrong = append(wrong, fmt.Sprintf("the matcher %q of the %s hook %s; %s", h.Matcher, h.Event, err, instead(h)))
-	}
-	if h.If != "" && !aboutTool(h.Event) {
-		return nil, append(wrong, fmt.Sprintf("the %s hook has an \"if\", and %[1]s is not about one call: it never runs", h.Event))
-	}
-	if h.If != "" {
-		rule, err := permission.ParseRule(permission.AskList, h.If, h.Origin)
-		if err != nil {
-			usable = false
-			wrong = append(wrong, fmt.Sprintf("the \"if\" of the %s hook: %s; %s", h.Event, unusable(err), instead(h)))
-		} else {
-			e.rule = &rule
-		}
-	}
-	if !usable && !h.Block {
-		return nil, wrong
-	}
-	return e, wrong
-}
-
-// unusable returns what is wrong with a rule, without its position.
-func unusable(err error) string {
-	var rule *permission.RuleError
-	if !errors.As(err, &rule) {
-		return err.Error()
-	}
-	text := fmt.Sprintf("the rule %q can never match: %s", rule.Rule, rule.Why)
-	if rule.Meant != "" {
-		text += fmt.Sprintf(" (%s is probably meant)", rule.Meant)
-	}
-	return text
-}
-
-// instead returns what happens to a hook whose purpose is unknown.
-func instead(h *Hook) string {
+// read parses the hook's matcher and rule. It returns sentences about errors, and whether the hook ever runs.
+func (h *Hook) read() (wrong []string, runs bool) {
+	instead := "it never runs"
 	if h.Block {
-		return "since it blocks when it fails, it runs without it, for everything"
+		instead = "since it blocks when it fails, it runs without it, for everything"
 	}
-	return "it never runs"
+	var err error
+	if h.subjects, err = subjects(h); err != nil {
+		wrong = append(wrong, fmt.Sprintf("the matcher %q of the %s hook %s; %s", h.Matcher, h.Event, err, instead))
+	}
+	if h.If == "" {
+		return wrong, h.Block || wrong == nil
+	}
+	if !slices.Contains(aboutTool, h.Event) {
+		return append(wrong, fmt.Sprintf("the %s hook has an \"if\", and %[1]s is not about one call: it never runs", h.Event)), false
+	}
+	rule, err := permission.ParseRule(permission.AskList, h.If, h.Origin)
+	if unusable, ok := errors.AsType[*permission.RuleError](err); ok {
+		wrong = append(wrong, fmt.Sprintf("the \"if\" of the %s hook: %s; %s", h.Event, unusable.Clause(), instead))
+	} else {
+		h.rule = &rule
+	}
+	return wrong, h.Block || wrong == nil
 }
 
-// aboutTool reports whether an event is about one call of a tool.
-func aboutTool(event string) bool {
-	switch event {
-	case PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied:
-		return true
-	}
-	return false
-}
+// aboutTool are the events that are about one call of a tool.
+var aboutTool = []string{PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, PermissionDenied}
 
 // For returns the hooks of an event in their order, without duplicates. subject is what matchers
 // match: the tool, for Notification its type, for SessionStart the source, for SessionEnd the
@@ -126,15 +89,14 @@ func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (foun
 	if s == nil {
 		return nil
 	}
-	for _, e := range s.byEvent[event] {
-		if !e.on.matches(subject) || e.rule != nil && !holds(*e.rule) {
-			continue
-		}
-		switch at := slices.IndexFunc(found, e.hook.runsLike); {
+	for _, h := range s.byEvent[event] {
+		at := slices.IndexFunc(found, h.runsLike)
+		switch {
+		case h.subjects != nil && !h.subjects.MatchString(subject), h.rule != nil && !holds(*h.rule):
 		case at < 0:
-			found = append(found, e.hook)
-		case e.hook.Block:
-			found[at] = e.hook
+			found = append(found, h)
+		case h.Block:
+			found[at] = h
 		}
 	}
 	return found
@@ -148,38 +110,27 @@ func (h *Hook) runsLike(other *Hook) bool {
 		h.limit() == other.limit() && h.Broken == other.Broken
 }
 
-// A matcher says which subjects a hook is for: all, some by name, or those in which an expression is found.
-type matcher struct {
-	all        bool
-	names      []string
-	expression *regexp.Regexp
-}
-
-// newMatcher parses a hook's matcher. The error is a clause about it.
-func newMatcher(h *Hook) (matcher, error) {
+// subjects returns the expression that a hook's subjects match; nil: all do. The error is a clause about the matcher.
+func subjects(h *Hook) (*regexp.Regexp, error) {
 	text := strings.TrimSpace(h.Matcher)
 	switch {
 	case text == "" || text == "*" || h.Event == PostToolBatch || h.Event == CwdChanged:
-		return matcher{all: true}, nil // the last two events have no subject with a name
-	case !strings.ContainsFunc(text, special):
+		return nil, nil // the last two events have no subject with a name
+	case !strings.ContainsFunc(text, special): // names
 		names := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|, ", r) })
 		if len(names) == 0 {
-			return matcher{}, fmt.Errorf("holds no name")
+			return nil, errors.New("holds no name")
 		}
-		return matcher{names: names}, nil
+		text = "^(?:" + strings.Join(names, "|") + ")$"
 	}
 	expression, err := regexp.Compile(text)
 	if err != nil {
-		return matcher{}, fmt.Errorf("is not a regular expression (%w)", err)
+		return nil, fmt.Errorf("is not a regular expression (%w)", err)
 	}
-	return matcher{expression: expression}, nil
+	return expression, nil
 }
 
 // special reports whether a character makes a matcher a regular expression.
 func special(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-,| ", r)
-}
-
-func (m *matcher) matches(subject string) bool {
-	return m.all || slices.Contains(m.names, subject) || m.expression != nil && m.expression.MatchString(subject)
 }

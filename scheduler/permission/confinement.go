@@ -25,11 +25,11 @@ func (e Escape) Excludes(f *Facts) bool {
 	if e.Excluded == nil || f.Unknown.Cause != "" {
 		return false
 	}
-	c, listed, redirected := read(f), false, redirects(f)
+	c, listed, redirected := read(f), false, slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == 0 && a.Write })
 	for i := range c.Commands {
 		command := &c.Commands[i]
 		switch {
-		case e.lists(&c.texts[i]):
+		case e.lists(c.texts[i]):
 			listed = true
 		case command.Transparent, command.DenyOnly: // a rule has to match what a wrapper runs, or the wrapper
 		case redirected || !harmlessOutside(command):
@@ -40,22 +40,14 @@ func (e Escape) Excludes(f *Facts) bool {
 }
 
 // lists reports whether a rule of excludedCommands matches the command.
-func (e Escape) lists(t *text) bool {
-	rules := e.Excluded.list(AllowList)
-	return slices.ContainsFunc(rules, func(r anchored) bool {
-		return r.subject&commands != 0 && t.allowedBy(&r.Rule) && !r.misplaced(t.command)
-	})
+func (e Escape) lists(t text) bool {
+	return e.Excluded.first(AllowList, func(r *anchored) bool { return t.coveredBy(r) && !r.misplaced(t.command) }) != nil
 }
 
 // misplaced reports whether the rule names a file by a relative path, and the command runs in another directory than the
 // script starts in: there the path names another file.
 func (r *anchored) misplaced(c *shell.Command) bool {
 	return !slices.Equal(c.Dirs, []string{"."}) && slices.ContainsFunc(r.fixedWords(), shell.IsRelativeFile)
-}
-
-// redirects reports whether a redirection of the script writes a file.
-func redirects(f *Facts) bool {
-	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == 0 && a.Write })
 }
 
 // companions are the builtins that may leave the sandbox beside a listed command.
@@ -75,13 +67,11 @@ func harmlessOutside(c *shell.Command) bool {
 // opened to it.
 func (f *Facts) leaving() (found []Reason) {
 	var dirs []string
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
-		if a.Leaves == "" || slices.Contains(dirs, a.Leaves) {
-			continue
+	for _, a := range f.Accesses {
+		if a.Leaves != "" && !slices.Contains(dirs, a.Leaves) {
+			dirs = append(dirs, a.Leaves)
+			found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part})
 		}
-		dirs = append(dirs, a.Leaves)
-		found = append(found, Reason{Code: LeavesSandbox, About: a.where(), Detail: a.Leaves, Part: a.Part, firm: true})
 	}
 	return found
 }

@@ -4,6 +4,7 @@
 package permission
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -14,11 +15,11 @@ import (
 func uncovered(c *call, p Policy) (missing, allowing []Reason) {
 	l := coverage{call: c, policy: p, byRule: make([]*anchored, len(c.texts))}
 	for i := range c.texts {
-		l.byRule[i] = p.Rules.coveringCommand(&c.texts[i])
+		l.byRule[i] = p.Rules.first(AllowList, c.texts[i].coveredBy)
 	}
-	if g, ok := p.Rules.coversTool(c); ok {
+	if r := p.Rules.coveringTool(c); r != nil {
 		l.whole = true
-		l.allow(g)
+		l.allow(r.reason(c.Tool, ""))
 	}
 	switch {
 	case l.whole:
@@ -63,6 +64,14 @@ func (l *coverage) allow(g Reason) {
 	}
 }
 
+// allowBy adds the rule that allows something of command i, and reports whether there is one.
+func (l *coverage) allowBy(r *anchored, i int) bool {
+	if r != nil {
+		l.allow(r.reason(l.Commands[i].Text, ""))
+	}
+	return r != nil
+}
+
 // covered reports whether command i is allowed all that it names.
 func (l *coverage) covered(i int) bool {
 	return l.byRule[i] != nil || l.policy.Mode == AcceptEdits && edits(l.Facts, i)
@@ -73,8 +82,7 @@ func (l *coverage) commands() {
 		command := &l.Commands[i]
 		switch {
 		case command.Transparent, command.DenyOnly, command.ReadOnly, command.Name == "" && len(command.Assigns) == 0:
-		case l.byRule[i] != nil:
-			l.allow(l.byRule[i].reason(command.Text, ""))
+		case l.allowBy(l.byRule[i], i):
 		case l.covered(i):
 			l.allow(Reason{Code: ByAcceptEdits})
 		default:
@@ -89,23 +97,23 @@ func (l *coverage) accesses() {
 		a := &l.Accesses[i]
 		runs := l.whole || a.By > 0 && l.covered(a.By-1) || permitted && a.Scratch && a.Part != ""
 		if (runs || a.By > 0 && !l.Commands[a.By-1].ReadOnly) && !a.reaches() {
-			l.byRunning(a)
+			if a.By > 0 && !a.Inside {
+				l.allowBy(l.byRule[a.By-1], a.By-1)
+			}
 			continue // what names it is allowed, or is already among the parts that are not
 		}
 		if !a.Write && l.writes(a.Real) || l.nested(a) {
 			continue // permission to write a file is permission to read it, that to write a directory counts for what is in it
 		}
-		if r := l.namedBy(a); r != nil {
-			l.allow(r.reason(l.Commands[a.By-1].Text, ""))
+		if l.allowBy(l.namedBy(a), a.By-1) {
 			continue
 		}
 		free, g := l.policy.freeAccess(a)
-		g.needs = l.policy.Rules.rulesFor(a)
+		g.needs, g.access = l.policy.Rules.rulesFor(a), a
 		switch {
 		case !free && a.Mentioned && a.Missing > 0 && (runs || l.byRule[a.By-1] != nil): // permission to run is enough, and opens nothing
 		case !free && a.reaches():
-			g.reach = !a.Mentioned || a.hides() // else confinement opens nothing for it
-			if runs || a.By == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil }) {
+			if runs || a.By == 0 && l.anyByRule() {
 				g.wants = g.needs
 			}
 			l.miss(g)
@@ -119,8 +127,10 @@ func (l *coverage) accesses() {
 
 // permitted reports whether rules, and not only what is harmless by itself, let all commands of a script run: a redirection to a
 // temporary file of the session's own needs no more.
-func (l *coverage) permitted() bool {
-	return len(l.missing) == 0 && slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil })
+func (l *coverage) permitted() bool { return len(l.missing) == 0 && l.anyByRule() }
+
+func (l *coverage) anyByRule() bool {
+	return slices.ContainsFunc(l.byRule, func(r *anchored) bool { return r != nil })
 }
 
 // nested reports whether an access is to a name in a directory that the same command writes: it is covered with that.
@@ -130,38 +140,22 @@ func (l *coverage) nested(a *Access) bool {
 	})
 }
 
-// byRunning notes the rule that allows a command as what allows an access that needs nothing else.
-func (l *coverage) byRunning(a *Access) {
-	if a.By > 0 && l.byRule[a.By-1] != nil && !a.Inside {
-		l.allow(l.byRule[a.By-1].reason(l.Commands[a.By-1].Text, ""))
-	}
-}
-
 // notReadOnly returns why a command needs permission.
 func (l *coverage) notReadOnly(i int) Reason {
 	c := &l.Commands[i]
-	r := Reason{Code: NoRuleCommand, Part: c.Text, needs: []string{exactRule(c)}}
+	r := Reason{Code: NoRuleCommand, Part: c.Text, Detail: c.Why, needs: []string{cmp.Or(bashRule(exactText(c)), "Bash")}, command: c}
 	if why := l.Steered[i]; why != "" {
 		r.Code, r.Detail = NoRuleHere, why
-		return r
 	}
-	r.Detail = c.Why
 	return r
 }
 
-// coversTool finds the allow rule for every call of the tool. It covers all programs that a script runs, if the script was
-// understood and names them. What the script reaches for needs its own permission.
-func (r *Rules) coversTool(c *call) (g Reason, ok bool) {
-	if c.beyondRules() {
-		return g, false
-	}
-	rules := r.list(AllowList)
-	for i := range rules {
-		if rules[i].subject&wholeTool != 0 && rules[i].names(c.Tool) {
-			return rules[i].reason(c.Tool, ""), true
-		}
-	}
-	return g, false
+// coveringTool returns the allow rule for every call of the tool; nil: there is none. It covers all programs that a script
+// runs, if the script was understood and names them. What the script reaches for needs its own permission.
+func (r *Rules) coveringTool(c *call) *anchored {
+	return r.first(AllowList, func(a *anchored) bool {
+		return a.subject&wholeTool != 0 && a.names(c.Tool) && !c.beyondRules()
+	})
 }
 
 // beyondRules reports whether not even the rule for every call of a tool covers a script: it was not understood, or does not
@@ -173,50 +167,41 @@ func (c *call) beyondRules() bool {
 // unnamed reports whether it is not known which program a command runs, not even which wrapper.
 func unnamed(c shell.Command) bool { return !c.Literal && !c.DenyOnly && !c.IsTest() }
 
-func (r *Rules) coveringCommand(t *text) *anchored {
-	rules := r.list(AllowList)
-	for i := range rules {
-		if rules[i].subject&commands != 0 && t.allowedBy(&rules[i].Rule) {
-			return &rules[i]
-		}
-	}
-	return nil
-}
-
 // freeAccess reports whether the path may be read or written, and by what; otherwise it returns the reason why not.
 func (p Policy) freeAccess(a *Access) (free bool, g Reason) {
 	if a.Inside && !a.Write && !a.hides() {
 		return true, g
 	}
-	rules, whole := p.Rules.list(AllowList), !a.widens() || p.Mode != BypassPermissions && p.Opens(a)
-	for i := range rules {
-		if whole && rules[i].coversAccess(a) {
-			return true, rules[i].reason(a.part(), "")
+	if !a.widens() || p.Mode != BypassPermissions && p.Opens(a) {
+		if r := p.Rules.first(AllowList, func(r *anchored) bool { return r.coversAccess(a) }); r != nil {
+			return true, r.reason(a.part(), "")
 		}
 	}
+	g = Reason{About: a.where(), Opens: a.Opens, Part: a.Part}
 	switch {
-	case a.MayWrite && !a.hides():
-		return false, Reason{Code: MayWriteOutside, About: a.where(), Opens: a.Opens, Part: a.Part}
-	case a.Mentioned && !a.hides():
-		return false, Reason{Code: NamesOutside, About: a.where(), Part: a.Part}
 	case a.hides():
-		verb := "reads"
+		g.Code, g.Detail = HiddenPath, "reads"
 		if a.Write {
-			verb = "writes"
+			g.Detail = "writes"
 		} else if a.Mentioned {
-			verb = "names"
+			g.Detail = "names"
 		}
-		return false, Reason{Code: HiddenPath, Detail: verb, About: a.where(), Opens: a.Opens, Part: a.Part}
+	case a.MayWrite:
+		g.Code = MayWriteOutside
+	case a.Mentioned:
+		g.Code = NamesOutside
 	case a.Write && a.Inside && p.Mode == AcceptEdits && !a.widens():
 		return true, Reason{Code: ByAcceptEdits}
 	case a.Write && a.Inside:
-		return false, Reason{Code: NoRuleWrite, About: a.where(), Opens: a.Opens, Part: a.Part}
+		g.Code = NoRuleWrite
 	case a.Write:
-		return false, Reason{Code: WritesOutside, About: a.where(), Opens: a.Opens, Part: a.Part}
+		g.Code = WritesOutside
 	case a.Unnamed:
-		return false, Reason{Code: ReadsUnnamed, About: a.where(), Part: a.Part}
+		g.Code = ReadsUnnamed
+	default:
+		g.Code = ReadsOutside
 	}
-	return false, Reason{Code: ReadsOutside, About: a.where(), Part: a.Part}
+	return false, g
 }
 
 // coversAccess: an Edit rule allows reading too. Both the name and what it leads to must fit. A script needs a rule that
@@ -229,11 +214,6 @@ func (r *anchored) coversAccess(a *Access) bool {
 		anyHolds(r.places, a.Real, a.Dir) && (a.Named == a.Real || anyHolds(r.places, a.Named, a.Dir))
 }
 
-// copied reports whether a command reads a whole directory.
-func copied(f *Facts, i int) bool {
-	return slices.ContainsFunc(f.Accesses, func(a Access) bool { return a.By == i+1 && !a.Write && a.Dir && f.Commands[i].Name == "cp" })
-}
-
 // editing are the commands that acceptEdits allows on literal paths inside the roots.
 var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 
@@ -241,17 +221,12 @@ var editing = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
 // writes of sed only if its expression is plain.
 func edits(f *Facts, i int) bool {
 	c := &f.Commands[i]
-	if copied(f, i) {
-		return false // what is in a directory that is copied, and where that would go, is not looked at
-	}
 	if !slices.Contains(editing, c.Name) || c.Unlisted || c.DenyOnly || len(c.Assigns) > 0 || len(c.Writes) == 0 ||
 		slices.ContainsFunc(c.Words, func(w shell.Word) bool { return !w.Literal }) {
 		return false
 	}
-	for _, a := range f.Accesses {
-		if a.By == i+1 && !a.Inside {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Accesses, func(a Access) bool {
+		copied := c.Name == "cp" && a.Dir && !a.Write // what is in such a directory, and where that would go, is not looked at
+		return a.By == i+1 && (copied || !a.Inside)
+	})
 }

@@ -116,12 +116,16 @@ func (f *Facts) Steer(steered map[int]string) {
 
 // readOnly reports whether the call declares no change.
 func (f *Facts) readOnly() bool {
-	for _, a := range f.Accesses {
-		if a.Write {
-			return false
-		}
+	writes := func(a Access) bool { return a.Write }
+	return !f.Opaque && !f.Unconfined && f.External == "" && len(f.Hosts) == 0 && !slices.ContainsFunc(f.Accesses, writes)
+}
+
+// Command returns the command that names an access; an empty one for what names no command.
+func (f *Facts) Command(a *Access) *shell.Command {
+	if a.By == 0 {
+		return &shell.Command{}
 	}
-	return !f.Opaque && !f.Unconfined && f.External == "" && len(f.Hosts) == 0
+	return &f.Commands[a.By-1]
 }
 
 // Leaves reports whether the call has to leave the sandbox to write what it names.

@@ -1,13 +1,70 @@
-// Hosts compared with the domains of WebFetch rules, by name: without ports, and without looking anything up.
+// Hosts that a call names, and how they are compared with the domains of WebFetch rules: by name, without ports, and without
+// looking anything up. The sandbox keeps a program from hosts that the call does not name.
 
 package permission
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/toold/toold/tools/exec/shell"
 )
+
+// A contact is a host that a call names.
+type contact struct {
+	host string // as written
+	name string // as rules compare it
+	by   int    // 1 + the index of the command that names it; 0: the tool itself
+}
+
+// contacts returns the hosts that a command names and may contact. A loopback address is the session's own.
+func contacts(c *shell.Command) []string { return slices.DeleteFunc(c.Hosts(), isLoopback) }
+
+func isLoopback(host string) bool {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.IsLoopback() || address.IsUnspecified()
+	}
+	name := hostName(host)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// Contacts returns the names, not the addresses, of the hosts that the commands of a script name and that a yes opens to it.
+func (f *Facts) Contacts() (names []string) {
+	for _, c := range f.Commands {
+		for _, host := range contacts(&c) {
+			if _, err := netip.ParseAddr(host); err != nil && !slices.Contains(names, hostName(host)) {
+				names = append(names, hostName(host))
+			}
+		}
+	}
+	return names
+}
+
+// hosts looks at the hosts that the call names. Permission to run a command does not include them.
+func (l *coverage) hosts() {
+	for _, to := range l.call.hosts {
+		reachable := func(rule string) bool { return hostFits(hostName(rule), to.name) }
+		if l.whole && to.by == 0 || to.by > 0 && slices.ContainsFunc(l.Reachable, reachable) {
+			continue
+		}
+		if r := l.policy.Rules.first(AllowList, func(r *anchored) bool { return r.subject&hosts != 0 && hostFits(r.host, to.name) }); r != nil {
+			l.allow(r.reason(to.host, ""))
+			continue
+		}
+		names := func(_ *anchored, word string) bool { return l.Commands[to.by-1].NamesHost(word, to.host) }
+		if to.by > 0 && l.allowBy(l.ruleNaming(to.by-1, names), to.by-1) {
+			continue
+		}
+		g := Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
+		if to.by > 0 && (l.whole || l.covered(to.by-1)) {
+			g.wants = g.needs
+		}
+		l.miss(g)
+	}
+}
 
 // mapping converts names to the xn-- form. It accepts *.
 var mapping = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))

@@ -4,11 +4,13 @@
 package permission
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/walk"
 )
 
@@ -34,7 +36,7 @@ func (a Anchors) forms(names ...string) (list []string) {
 		}
 	}
 	for _, name := range names {
-		if real := a.Leads[name]; real != "" && !slices.Contains(list, real) {
+		if real, ok := a.Leads[name]; ok && !slices.Contains(list, real) {
 			list = append(list, real)
 		}
 	}
@@ -47,10 +49,10 @@ type place struct {
 	lines walk.Rules
 	// part is the longest run of plain characters in them. What does not have it in its name does not fit.
 	part string
-	// path is the one path that they are about, with what is below it; empty: they are about more.
-	path string
-	// begin is the path up to the first pattern in them; empty: they hold at any depth.
+	// begin is the path up to the first pattern in them; empty: they hold at any depth. whole: they are about it and what
+	// is below it, and about nothing else.
 	begin string
+	whole bool
 }
 
 // places returns where a rule's path points. A rule that forbids errs towards more places than one that allows.
@@ -95,33 +97,28 @@ func at(dirs []string, line string) (list []place) {
 	}
 	for _, dir := range dirs {
 		if filepath.IsAbs(dir) {
-			list = append(list, place{dir, walk.ParseRules([]byte(lines)), plainPart(line), onePath(dir, line), begin(dir, line)})
+			p := place{dir: dir, lines: walk.ParseRules([]byte(lines)), part: plainPart(line)}
+			p.begin, p.whole = begin(dir, line)
+			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// onePath returns the path that a line is about, if it is one path: it stands at one place and has no pattern in it.
-func onePath(dir, line string) string {
-	line = strings.TrimSuffix(strings.TrimSuffix(line, "/**"), "/")
-	if strings.ContainsAny(line, `*?[\!#`) || !strings.Contains(line, "/") {
-		return ""
-	}
-	return path.Join(dir, line)
-}
-
 // begin returns the path of a line up to its first component that is not a plain name; empty if the line holds at any depth.
-func begin(dir, line string) string {
+// whole reports whether the line is about that path below dir and what lies below it.
+func begin(dir, line string) (begin string, whole bool) {
 	if !strings.Contains(strings.TrimSuffix(line, "/"), "/") {
-		return ""
+		return "", false
 	}
-	for part := range strings.SplitSeq(strings.Trim(line, "/"), "/") {
+	begin = dir
+	for part := range strings.SplitSeq(strings.Trim(strings.TrimSuffix(line, "/**"), "/"), "/") {
 		if strings.ContainsAny(part, `*?[\!#`) {
-			break
+			return begin, false
 		}
-		dir = path.Join(dir, part)
+		begin = path.Join(begin, part)
 	}
-	return dir
+	return begin, begin != dir
 }
 
 // plainPart returns the longest part of a line in which every character stands for itself; empty when there are classes or
@@ -157,19 +154,10 @@ func (p place) holds(name string, isDir bool) bool {
 
 // below returns name relative to dir; the directory itself is ".".
 func below(dir, name string) (rel string, ok bool) {
-	if dir == "/" {
-		dir = ""
-	}
-	rest, ok := strings.CutPrefix(name, dir)
-	switch {
-	case !ok:
-		return "", false
-	case rest == "", rest == "/":
-		return ".", true
-	case rest[0] != '/':
+	if !pathname.Within(dir, name) {
 		return "", false
 	}
-	return rest[1:], true
+	return cmp.Or(strings.Trim(name[len(dir):], "/"), "."), true
 }
 
 func anyHolds(places []place, name string, isDir bool) bool {

@@ -6,6 +6,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func decide(c *call, p Policy) Verdict {
 	missing, allowing := uncovered(c, p)
 	if len(missing) > 0 {
 		allowing = opinions(f, Allow)
-		if !slices.ContainsFunc(missing, func(g Reason) bool { return g.reach }) {
+		if !slices.ContainsFunc(missing, Reason.reach) {
 			allowing = append(allowing, p.Escape.confined(f)...)
 		}
 	}
@@ -112,11 +113,12 @@ func decide(c *call, p Policy) Verdict {
 	return v
 }
 
+// Asking returns the verdict to ask for one reason.
+func Asking(l Level, why Reason) Verdict { return Verdict{Level: l}.on(Ask, []Reason{why}) }
+
 // Firm reports whether the verdict rests on something that nothing but an answer passes: an ask rule, a critical command, or a
 // rule of which only the run would show whether it is met.
-func (v Verdict) Firm() bool {
-	return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.firm })
-}
+func (v Verdict) Firm() bool { return slices.ContainsFunc(v.Reasons, Reason.firm) }
 
 // on returns what the verdict is and what it rests on.
 func (v Verdict) on(d Decision, grounds []Reason) Verdict {
@@ -160,10 +162,10 @@ func (v Verdict) withSentences(sentences []string) Verdict {
 func (r *Rules) meeting(which List, c *call) (found, doubtful []Reason) {
 	rules := r.list(which)
 	for i := range rules {
-		switch g, ok := rules[i].fires(c); {
-		case ok && g.Doubtful():
+		switch g := rules[i].fires(c); g.Code {
+		case ByRuleDoubtful:
 			doubtful = append(doubtful, g)
-		case ok:
+		case ByRule:
 			found = append(found, g)
 		}
 	}
@@ -173,47 +175,36 @@ func (r *Rules) meeting(which List, c *call) (found, doubtful []Reason) {
 // opinions returns the reasons of the hooks that decide d.
 func opinions(f *Facts, d Decision) (found []Reason) {
 	for i := range f.Opinions {
-		o := &f.Opinions[i]
-		if o.Decision != d {
-			continue
+		if o := &f.Opinions[i]; o.Decision == d {
+			found = append(found, Reason{Code: ByHook, Hook: &o.Origin, Detail: strings.TrimSuffix(o.Reason, "."), decision: d})
 		}
-		found = append(found, Reason{Code: ByHook, Hook: &o.Origin, Detail: o.Reason, decision: d})
 	}
 	return found
 }
 
 // reasonsToAsk returns what asks although something may allow the call. denying are the deny rules that may be about it.
 func reasonsToAsk(c *call, rules *Rules, denying []Reason) (found []Reason) {
-	var guarded []guard
-	if rules != nil {
-		guarded = rules.guarded
-	}
 	if c.Critical != "" {
-		found = append(found, Reason{Code: IsCritical, Detail: c.Critical, firm: true})
+		found = append(found, Reason{Code: IsCritical, Detail: c.Critical})
 	}
 	if c.Unknown.Unread || c.Unknown.Cause != "" && rules.forbid("", commands) {
-		found = append(found, Reason{Code: Unseen, Detail: c.Unknown.Cause, firm: true})
+		found = append(found, Reason{Code: Unseen, Detail: c.Unknown.Cause})
 	}
 	if c.overlooked {
-		found = append(found, Reason{Code: TooManyPaths, firm: true})
+		found = append(found, Reason{Code: TooManyPaths})
 	}
 	if c.Unconfined {
-		found = append(found, Reason{Code: Unsandboxed, firm: true})
+		found = append(found, Reason{Code: Unsandboxed})
 	}
 	found = append(found, c.leaving()...)
 	asking, doubtful := rules.meeting(AskList, c)
-	for _, g := range slices.Concat(asking, denying, doubtful) {
-		g.firm = true
-		found = append(found, g)
-	}
-	found = append(found, opinions(c.Facts, Ask)...)
-	for i := range c.Accesses {
-		a := &c.Accesses[i]
+	found = slices.Concat(found, asking, denying, doubtful, opinions(c.Facts, Ask))
+	for _, a := range c.Accesses {
 		if a.Below != "" {
-			found = append(found, Reason{Code: RuleBelow, Detail: a.Below, Part: a.Part, firm: true})
+			found = append(found, Reason{Code: RuleBelow, Detail: a.Below, Part: a.Part})
 		}
 	}
-	found = append(found, c.tampering(guarded)...)
+	found = append(found, c.tampering(cmp.Or(rules, noRules).guarded)...)
 	if c.Check != "" {
 		found = append(found, Reason{Code: ToolAsks, Detail: c.Check})
 	}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // protectedNames are protected wherever they lie: shells, git, package managers, build tools and editors read them
@@ -60,7 +62,7 @@ func protected(a *Access, guarded []guard) string {
 // meddles returns what a write of that name would meddle with; empty: nothing.
 func meddles(name string, missing int, guarded []guard) string {
 	for _, own := range guarded {
-		if _, in := below(own.path, name); in {
+		if pathname.Within(own.path, name) {
 			return own.what
 		}
 	}
@@ -70,31 +72,25 @@ func meddles(name string, missing int, guarded []guard) string {
 // tampering returns the grounds to ask about what is protected. What lies in something that is named already is not named
 // again.
 func (c *call) tampering(guarded []guard) (found []Reason) {
-	var named []string
+	var written []*Access
 	for i := range c.Accesses {
-		a := &c.Accesses[i]
-		what := protected(a, guarded)
-		if what == "" {
-			continue
+		if a := &c.Accesses[i]; protected(a, guarded) != "" {
+			written = append(written, a)
 		}
-		named = append(named, a.Real)
-		found = append(found, Reason{Code: Protected, About: a.where(), Detail: what, Opens: a.Opens, Part: a.Part})
 	}
-	var kept []Reason
-	for i, g := range found {
-		inOther := func(other string) bool {
-			return other != named[i] && strings.HasPrefix(named[i], strings.TrimSuffix(other, "/")+"/")
-		}
-		if !slices.ContainsFunc(named, inOther) && !slices.ContainsFunc(kept, func(k Reason) bool { return k.same(g) }) {
-			kept = append(kept, g)
+	for _, a := range written {
+		g := Reason{Code: Protected, About: a.where(), Detail: protected(a, guarded), Opens: a.Opens, Part: a.Part}
+		inOther := func(o *Access) bool { return o.Real != a.Real && pathname.Within(o.Real, a.Real) }
+		if !slices.ContainsFunc(written, inOther) && !slices.ContainsFunc(found, g.same) {
+			found = append(found, g)
 		}
 	}
 	for _, g := range c.meddling(guarded) {
-		if !slices.ContainsFunc(kept, func(k Reason) bool { return k.Part == g.Part }) {
-			kept = append(kept, g)
+		if !slices.ContainsFunc(found, func(k Reason) bool { return k.Part == g.Part }) {
+			found = append(found, g)
 		}
 	}
-	return kept
+	return found
 }
 
 // protectedPath judges one name, of which missing components at the end do not exist: what lies in a git directory that
@@ -126,6 +122,5 @@ func makesRun(rest []string) bool {
 	if len(rest) == 0 {
 		return true
 	}
-	below := path.Join(rest...)
-	return slices.ContainsFunc(running, func(p string) bool { return below == p || strings.HasPrefix(below, p+"/") })
+	return pathname.WithinAny(running, path.Join(rest...))
 }

@@ -1,14 +1,17 @@
+// What a rule that lets a command run does not cover: the paths that the command names outside the places of the session,
+// what the sandbox hides, and hosts. Each of them needs a rule that names it. Words of commands of which it is not known what
+// they do with them count as paths too.
+
 package permission
 
-// What a rule that lets a command run does not cover: the paths that the command names outside the places of the session,
-// what the sandbox hides, and hosts. Each of them needs a rule that names it.
-
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // reaches reports whether a part of a script names a path for which permission to run is not enough.
@@ -25,7 +28,7 @@ func (p Policy) Opens(a *Access) bool {
 		return true
 	}
 	dir := Access{Named: a.Opens, Real: a.Opens, Dir: true, Write: true, Hidden: a.Hidden, Part: a.Part}
-	return slices.ContainsFunc(p.Rules.list(AllowList), func(r anchored) bool { return r.coversAccess(&dir) })
+	return p.Rules.first(AllowList, func(r *anchored) bool { return r.coversAccess(&dir) }) != nil
 }
 
 // OpensMention reports whether the command that mentions the path may write it: by a rule for the path, or if the call was asked
@@ -44,24 +47,13 @@ func (p Policy) OpensMention(a *Access, asked bool) bool {
 // hides reports whether the sandbox hides the path from scripts.
 func (a *Access) hides() bool { return a.Part != "" && a.Hidden != "" }
 
-// rulesNaming returns a Bash rule that matches a command, or the wrapper around it, and has a word without a * for which
+// ruleNaming returns a Bash rule that matches a command, or the wrapper around it, and has a word without a * for which
 // named reports true; nil: there is none.
-func (l *coverage) rulesNaming(by int, named func(r *anchored, word string) bool) *anchored {
-	at := by
-	for at > 0 && l.Commands[at].DenyOnly {
-		at--
-	}
-	rules := l.policy.Rules.list(AllowList)
-	for i := range rules {
-		r := &rules[i]
-		if r.subject&commands == 0 || !l.texts[at].allowedBy(&r.Rule) {
-			continue
-		}
-		if slices.ContainsFunc(r.fixedWords(), func(word string) bool { return named(r, word) }) {
-			return r
-		}
-	}
-	return nil
+func (l *coverage) ruleNaming(by int, named func(r *anchored, word string) bool) *anchored {
+	at := shell.Outermost(l.Commands, by)
+	return l.policy.Rules.first(AllowList, func(r *anchored) bool {
+		return l.texts[at].coveredBy(r) && slices.ContainsFunc(r.fixedWords(), func(word string) bool { return named(r, word) })
+	})
 }
 
 // namedBy returns the Bash rule that has the word of the access in it, or a directory above, without a *; nil: there is
@@ -71,19 +63,17 @@ func (l *coverage) namedBy(a *Access) *anchored {
 		return nil
 	}
 	dirs := l.Commands[a.By-1].Places(l.Dir)
-	return l.rulesNaming(a.By-1, func(r *anchored, word string) bool {
+	return l.ruleNaming(a.By-1, func(r *anchored, word string) bool {
 		return slices.ContainsFunc(located(shell.PathsIn(word), dirs), func(name string) bool {
-			_, in := below(name, a.Named)
-			_, holds := below(name, a.Opens)
-			return in && a.within(name) && (holds || !a.widens() || !r.pattern.wild()) // an exact rule names all that its command does
+			opens := !a.widens() || !r.pattern.wild() || pathname.Within(name, a.Opens) // an exact rule names all that its command does
+			return opens && pathname.Within(name, a.Named) && a.within(name)
 		})
 	})
 }
 
 // within reports whether a name lies in what is hidden, if the access is to something that is.
 func (a *Access) within(name string) bool {
-	_, in := below(a.Hidden, name)
-	return a.Hidden == "" || in
+	return a.Hidden == "" || pathname.Within(a.Hidden, name)
 }
 
 // namesHidden reports whether a path rule begins in what is hidden, so that it is about that and not about all around it.
@@ -94,8 +84,8 @@ func (r *anchored) namesHidden(a *Access) bool {
 // Mentions returns an access for each path that a word of a command may name which is not known to read or write it. Where
 // they lead, and which are there, is not looked up.
 func Mentions(f *Facts) (found []Access) {
-	c := read(f)
-	for _, m := range c.mentioned {
+	mentioned, _ := mentionsOf(f)
+	for _, m := range mentioned {
 		named := func(a Access) bool { return a.Named == m.path }
 		if m.path != "/" && !slices.ContainsFunc(found, named) && !slices.ContainsFunc(f.Accesses, named) {
 			found = append(found, Access{Named: m.path, By: m.by, Part: m.command.Text, Mentioned: true, MayWrite: m.written})
@@ -125,7 +115,7 @@ func (r *Rule) OutsidePattern(base string) string {
 			continue
 		}
 		dir := path.Clean(word[:end])
-		if holds := func(other string) bool { _, in := below(other, dir); return in }; !slices.ContainsFunc(ordinaryPlaces, holds) && (base == "" || !holds(base)) {
+		if !pathname.WithinAny(ordinaryPlaces, dir) && (base == "" || !pathname.Within(base, dir)) {
 			return "/" + dir
 		}
 	}
@@ -169,16 +159,85 @@ func (a Anchors) written(name string) string {
 
 // rulesFor returns the rules that permit an access, with what has to become writable for it.
 func (r *Rules) rulesFor(a *Access) []string {
-	var around Anchors
-	if r != nil {
-		around = r.anchors
-	}
+	around := cmp.Or(r, noRules).anchors
 	rules := around.rulesFor(a)
 	if !a.widens() {
 		return rules
 	}
-	if _, in := below(a.Opens, a.Named); in && a.Real == a.Named {
+	if a.Real == a.Named && pathname.Within(a.Opens, a.Named) {
 		rules = nil // what is in the directory needs no other rule
 	}
 	return append(around.rulesFor(&Access{Named: a.Opens, Real: a.Opens, Dir: true, Write: true}), rules...)
+}
+
+// maxMentions bounds how many paths in words of a script are held against rules: with more, the call asks.
+const maxMentions = 10_000
+
+// A mention is a word that may be a path, of a command whose reads and writes are unknown.
+type mention struct {
+	by      int // 1 + the command's index
+	command *shell.Command
+	path    string
+	written bool // the command may write it
+}
+
+// mentionsOf returns what the words of a call's commands mention, each path once, and whether there are more than are
+// looked at.
+func mentionsOf(f *Facts) (found []mention, more bool) {
+	type key struct {
+		path    string
+		written bool
+	}
+	seen, looked := map[key]bool{}, 0
+	for i := range f.Commands {
+		command := &f.Commands[i]
+		if !command.MayTouchMore() {
+			continue
+		}
+		writes, dirs := command.MayWriteMore(), command.Places(f.Dir)
+		for _, word := range command.Mentions() {
+			names := append(located(word.Paths, dirs), f.Patterns[word.Word]...)
+			if looked += 1 + len(names); looked > maxMentions {
+				return found, true
+			}
+			for _, name := range names {
+				k := key{name, writes && !word.Sets}
+				if !seen[k] {
+					seen[k] = true
+					found = append(found, mention{i + 1, command, name, k.written})
+				}
+			}
+		}
+	}
+	return found, false
+}
+
+// located returns the paths as seen from each of the directories, each once.
+func located(paths, dirs []string) (found []string) {
+	for _, name := range paths {
+		for _, dir := range dirs {
+			if full := shell.From(dir, name); !slices.Contains(found, full) {
+				found = append(found, full)
+			}
+		}
+	}
+	return found
+}
+
+// maxNamed bounds how many protected files are named to the user: each of them asks.
+const maxNamed = 16
+
+// meddling returns the grounds to ask about commands whose writes are unknown and that have a word which names something
+// protected.
+func (c *call) meddling(guarded []guard) (found []Reason) {
+	for _, m := range c.mentioned {
+		inOther := func(g Reason) bool { return pathname.Within(g.About, m.path) }
+		if !m.written || len(found) == maxNamed || slices.ContainsFunc(found, inOther) {
+			continue
+		}
+		if what := meddles(m.path, 0, guarded); what != "" {
+			found = append(found, Reason{Code: NamesProtected, About: m.path, Detail: what, Part: m.command.Text})
+		}
+	}
+	return found
 }

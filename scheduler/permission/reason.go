@@ -3,8 +3,10 @@ package permission
 // Reasons as values, and the one place that formats them as sentences.
 
 import (
-	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/exec/shell"
 )
 
 // A Code names what a reason is about. Codes are part of the contract with clients and do not change; docs/permissions.md lists
@@ -47,15 +49,14 @@ const (
 	HiddenPath      Code = "hidden"            // (r) the path is hidden from commands
 )
 
-// ByNoRule reports whether the code means that nothing allows a part of the call, so that a rule could.
-func (c Code) ByNoRule() bool {
-	switch c {
-	case NotUnderstood, OnlyBash, NoRuleExternal, NoRuleTool, NoRuleCommand, NoRuleHere, NoRuleHost, NoRuleWrite, WritesOutside, ReadsOutside,
-		ReadsUnnamed, NamesOutside, MayWriteOutside, HiddenPath:
-		return true
-	}
-	return false
+// byNoRule are the codes that are marked with (r).
+var byNoRule = []Code{
+	NotUnderstood, OnlyBash, NoRuleExternal, NoRuleTool, NoRuleCommand, NoRuleHere, NoRuleHost, NoRuleWrite,
+	WritesOutside, ReadsOutside, ReadsUnnamed, NamesOutside, MayWriteOutside, HiddenPath,
 }
+
+// ByNoRule reports whether the code means that nothing allows a part of the call, so that a rule could.
+func (c Code) ByNoRule() bool { return slices.Contains(byNoRule, c) }
 
 // A Reason is one thing that a verdict rests on.
 type Reason struct {
@@ -72,17 +73,28 @@ type Reason struct {
 	Hook  *Origin // where the hook stands; nil: no hook
 
 	decision Decision // of the hook
-	// firm: the mode bypassPermissions does not pass it either.
-	firm bool
-	// reach: it is about a path that confinement does not keep the call from. wants are rules that would permit just that.
-	reach bool
+	// wants are rules that would permit just the path or host that it is about.
 	wants []string
 	// needs are rules by which all or some of it would be allowed.
 	needs []string
+	// command or access is the part that nothing allows; both nil: it is another.
+	command *shell.Command
+	access  *Access
 }
 
 // Doubtful reports whether only the run would show that a rule is about the call.
 func (r Reason) Doubtful() bool { return r.Code == ByRuleDoubtful }
+
+// firm reports whether the mode bypassPermissions does not pass it either.
+func (r Reason) firm() bool {
+	return r.Rule != nil && r.Rule.List != AllowList ||
+		slices.Contains([]Code{IsCritical, Unseen, TooManyPaths, Unsandboxed, LeavesSandbox, RuleBelow}, r.Code)
+}
+
+// reach reports whether it is about a path that confinement does not keep the call from.
+func (r Reason) reach() bool {
+	return r.access != nil && r.access.reaches() && (!r.access.Mentioned || r.access.hides()) // else confinement opens nothing for it
+}
 
 // same reports whether two reasons are alike in all that String shows.
 func (r Reason) same(o Reason) bool {
@@ -91,74 +103,79 @@ func (r Reason) same(o Reason) bool {
 
 // String returns the reason as a sentence.
 func (r Reason) String() string {
-	text := r.sentence()
+	sentence, known := sentences[r.Code]
+	if !known {
+		sentence = "{detail}"
+	}
 	if r.Opens != "" {
-		text += fmt.Sprintf(" %s becomes writable for that.", r.Opens)
+		sentence += " {opens} becomes writable for that."
 	}
 	if len(r.wants) > 0 {
-		text = fmt.Sprintf("%s: a rule that permits a command to run does not permit that, %s would.", strings.TrimSuffix(text, "."), strings.Join(r.wants, " with "))
+		sentence = strings.TrimSuffix(sentence, ".") + ": a rule that permits a command to run does not permit that, {wants} would."
 	}
-	return text
+	var text strings.Builder
+	for {
+		before, rest, found := strings.Cut(sentence, "{")
+		if text.WriteString(before); !found {
+			return text.String()
+		}
+		name, rest, _ := strings.Cut(rest, "}")
+		text.WriteString(r.named(name))
+		sentence = rest
+	}
 }
 
-func (r Reason) sentence() string {
-	switch r.Code {
-	case ByRule:
-		verb := map[List]string{DenyList: "denies", AskList: "asks about", AllowList: "allows"}[r.Rule.List]
-		return fmt.Sprintf("The rule %s in %s %s `%s`.", r.Rule.Text, r.Rule.Origin, verb, r.Part)
-	case ByRuleDoubtful:
-		return fmt.Sprintf("The rule %s in %s may be about `%s`: %s.", r.Rule.Text, r.Rule.Origin, r.Part, r.Detail)
-	case ByHook:
-		verb := map[Decision]string{Allow: "allows it", Ask: "wants the user to be asked", Deny: "denies it"}[r.decision]
-		if r.Detail != "" {
-			verb += ": " + strings.TrimSuffix(r.Detail, ".")
-		}
-		return fmt.Sprintf("The hook in %s %s.", r.Hook, verb)
-	case Unseen:
-		return fmt.Sprintf("What it would do cannot be seen in full, because %s, so it may do what is denied or critical.", r.Detail)
-	case LeavesSandbox:
-		return fmt.Sprintf("It changes %s in %s, which is never made writable as a whole, so it runs outside the sandbox.", r.About, r.Detail)
-	case LeavesOff:
-		return fmt.Sprintf("It would have to run outside the sandbox, which sandbox.allowUnsandboxedCommands in %s switches off. %s Only sandbox.filesystem.allowWrite opens that directory.", r.About, r.Detail)
-	case Protected:
-		return fmt.Sprintf("It would change %s, %s.", r.About, r.Detail)
-	case NamesProtected:
-		return fmt.Sprintf("`%s` names %s, %s, and may change it.", r.Part, r.About, r.Detail)
-	case NoRuleExternal:
-		return fmt.Sprintf("No rule allows it, and %s, which carries it out, may do anything.", r.About)
-	case NoRuleCommand:
-		if r.Detail == "" {
-			return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only.", r.Part)
-		}
-		return fmt.Sprintf("No rule allows `%s`, which is not known to be read-only: %s.", r.Part, r.Detail)
-	case NoRuleHere:
-		return fmt.Sprintf("No rule allows `%s`, which does not count as read-only here: %s.", r.Part, r.Detail)
-	case ReadsUnnamed:
-		return fmt.Sprintf("`%s` may read files that it does not name.", r.Part)
-	case HiddenPath:
-		return fmt.Sprintf("It %s %s, which is hidden from commands as a place of credentials or by settings.", r.Detail, r.About)
-	}
-	if form, simple := sentences[r.Code]; simple {
-		return fmt.Sprintf(form, r.About+r.Detail)
+// named returns what stands in a sentence for a name in braces.
+func (r Reason) named(name string) string {
+	switch name {
+	case "part":
+		return r.Part
+	case "about":
+		return r.About
+	case "why":
+		return strings.TrimSuffix(": "+r.Detail, ": ")
+	case "opens":
+		return r.Opens
+	case "wants":
+		return strings.Join(r.wants, " with ")
+	case "rule":
+		return r.Rule.Text + " in " + r.Rule.Origin.String() + [...]string{" denies", " asks about", " allows"}[r.Rule.List]
+	case "doubted":
+		return r.Rule.Text + " in " + r.Rule.Origin.String()
+	case "hook":
+		return r.Hook.String() + [...]string{" allows it", " wants the user to be asked", " denies it"}[r.decision]
 	}
 	return r.Detail
 }
 
-// sentences are those that hold one thing, what the reason is about or its detail.
+// sentences are those of the codes whose Detail is not a sentence itself. {why} is the detail behind a colon, if there is one.
 var sentences = map[Code]string{
-	ReadsOnly:       "It is read-only, inside the places that may be read.%s",
-	ByAcceptEdits:   "The permission mode acceptEdits allows edits inside the roots.%s",
-	ByConfinement:   "It runs confined, and sandbox.autoAllowBashIfSandboxed in %s lets such calls run.",
-	TooManyPaths:    "It names more paths than are held against rules, so it may touch what is denied or protected.%s",
-	Unsandboxed:     "It asks to run outside the sandbox.%s",
-	UnsandboxedOff:  "It asks to run outside the sandbox, which sandbox.allowUnsandboxedCommands in %s switches off; leave dangerouslyDisableSandbox away.",
-	NotUnderstood:   "No rule can allow it, because %s.",
-	OnlyBash:        "No rule but Bash, which is every command, can allow it, because %s.",
-	NoRuleTool:      "No rule allows it, and it is not known to be read-only: %s.",
-	NoRuleHost:      "No rule allows it to contact %s.",
-	NoRuleWrite:     "No rule allows it to write %s.",
-	WritesOutside:   "It writes %s, which is outside the roots.",
-	ReadsOutside:    "It reads %s, which is outside the roots and the other readable places.",
-	NamesOutside:    "It names %s, which is outside the roots and the other readable places.",
-	MayWriteOutside: "It names %s, which is outside the roots, and may write it.",
+	ByRule:          "The rule {rule} `{part}`.",
+	ByRuleDoubtful:  "The rule {doubted} may be about `{part}`: {detail}.",
+	ByHook:          "The hook in {hook}{why}.",
+	ReadsOnly:       "It is read-only, inside the places that may be read.",
+	ByAcceptEdits:   "The permission mode acceptEdits allows edits inside the roots.",
+	ByConfinement:   "It runs confined, and sandbox.autoAllowBashIfSandboxed in {about} lets such calls run.",
+	Unseen:          "What it would do cannot be seen in full, because {detail}, so it may do what is denied or critical.",
+	TooManyPaths:    "It names more paths than are held against rules, so it may touch what is denied or protected.",
+	Unsandboxed:     "It asks to run outside the sandbox.",
+	UnsandboxedOff:  "It asks to run outside the sandbox, which sandbox.allowUnsandboxedCommands in {about} switches off; leave dangerouslyDisableSandbox away.",
+	LeavesSandbox:   "It changes {about} in {detail}, which is never made writable as a whole, so it runs outside the sandbox.",
+	LeavesOff:       "It would have to run outside the sandbox, which sandbox.allowUnsandboxedCommands in {about} switches off. {detail} Only sandbox.filesystem.allowWrite opens that directory.",
+	Protected:       "It would change {about}, {detail}.",
+	NamesProtected:  "`{part}` names {about}, {detail}, and may change it.",
+	NotUnderstood:   "No rule can allow it, because {detail}.",
+	OnlyBash:        "No rule but Bash, which is every command, can allow it, because {detail}.",
+	NoRuleExternal:  "No rule allows it, and {about}, which carries it out, may do anything.",
+	NoRuleTool:      "No rule allows it, and it is not known to be read-only: {detail}.",
+	NoRuleCommand:   "No rule allows `{part}`, which is not known to be read-only{why}.",
+	NoRuleHere:      "No rule allows `{part}`, which does not count as read-only here: {detail}.",
+	NoRuleHost:      "No rule allows it to contact {about}.",
+	NoRuleWrite:     "No rule allows it to write {about}.",
+	WritesOutside:   "It writes {about}, which is outside the roots.",
+	ReadsOutside:    "It reads {about}, which is outside the roots and the other readable places.",
+	ReadsUnnamed:    "`{part}` may read files that it does not name.",
+	NamesOutside:    "It names {about}, which is outside the roots and the other readable places.",
+	MayWriteOutside: "It names {about}, which is outside the roots, and may write it.",
+	HiddenPath:      "It {detail} {about}, which is hidden from commands as a place of credentials or by settings.",
 }

@@ -1,10 +1,11 @@
-// One rule as a settings file has it, with the place where it stands. Its grammar is in parse.go; what it matches is in
-// rules.go, command.go, path.go and host.go.
+// One rule as a settings file has it, with the place where it stands, and its grammar: Tool or Tool(specifier), where what a
+// specifier means depends on the tool. A rule that nothing can ever match is refused here, with what was probably meant.
 
 package permission
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -58,6 +59,9 @@ func (r Rule) String() string {
 	return fmt.Sprintf("the %s rule %s (%s)", r.List, r.Text, r.Origin)
 }
 
+// is reports whether two rules are the same entry of a settings file.
+func (r *Rule) is(o *Rule) bool { return r.Text == o.Text && r.Origin == o.Origin }
+
 // Tool returns the name of the tool that the rule is about, or its pattern.
 func (r Rule) Tool() string { return r.tool }
 
@@ -77,8 +81,11 @@ type RuleError struct {
 }
 
 // Error returns what is wrong with the rule, its place, and what was probably meant.
-func (e *RuleError) Error() string {
-	text := fmt.Sprintf("%s: the rule %q has no effect: %s", e.Origin, e.Rule, e.Why)
+func (e *RuleError) Error() string { return e.Origin.String() + ": " + e.Clause() }
+
+// Clause returns what is wrong with the rule and what was probably meant.
+func (e *RuleError) Clause() string {
+	text := fmt.Sprintf("the rule %q has no effect: %s", e.Rule, e.Why)
 	if e.Meant != "" {
 		text += fmt.Sprintf("; %s is probably meant", e.Meant)
 	}
@@ -92,4 +99,153 @@ func ParseRule(list List, text string, origin Origin) (Rule, error) {
 		return Rule{}, &RuleError{Rule: r.Text, Origin: origin, Why: why, Meant: meant}
 	}
 	return r, nil
+}
+
+// A subject is what a rule is compared with.
+type subject uint8
+
+const (
+	wholeTool subject = 1 << iota // every call of the tool
+	commands                      // each simple command of a script
+	paths                         // each file that is read or written
+	hosts                         // each host that is contacted
+	parameter                     // one scalar of the input
+)
+
+// How tools share rules: one name stands for all that read, one for all that write.
+var (
+	readers = []string{"Grep", "Glob", "LS", "LSP"}
+	editors = []string{"Write", "MultiEdit", "NotebookEdit"}
+	// primary are the fields that rules reach by their specifier, not as parameters.
+	primary = []string{"command", "file_path", "path", "notebook_path", "url"}
+	// wellKnown are names whose other spellings are surely mistakes.
+	wellKnown = []string{
+		"Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "MultiEdit", "NotebookEdit", "Read", "TodoWrite",
+		"ToolSearch", "WebFetch", "WebSearch", "Write",
+	}
+)
+
+// otherTools are names that rules of Claude Code users have and that mean nothing here.
+var otherTools = []string{"Agent", "Task", "Skill", "TaskOutput", "TaskStop", "Monitor", "Cd", "ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "SlashCommand"}
+
+var (
+	toolName      = regexp.MustCompile(`^[A-Za-z0-9_*-]+$`)
+	literalServer = regexp.MustCompile(`^mcp__[^*]*[^*_]__[^*]*\*`)
+	parameterTest = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)\s*:\s*(.*)$`)
+)
+
+// parse takes r.Text apart. why is a clause about what makes it impossible to match; meant is the form that would.
+func (r *Rule) parse() (why, meant string) {
+	name, rest, specified := strings.Cut(r.Text, "(")
+	name = strings.TrimSpace(name)
+	if specified && !strings.HasSuffix(rest, ")") {
+		return "its parenthesis is not closed at the end", r.Text + ")"
+	}
+	r.tool = name
+	if why, meant := r.checkTool(); why != "" {
+		return why, meant + strings.TrimPrefix(r.Text, name)
+	}
+	specifier := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
+	switch {
+	case specified && specifier == "":
+		return "its parentheses are empty", name
+	case !specified || specifier == "*":
+		r.subject = wholeTool
+		return "", ""
+	}
+	r.specifier = specifier
+	return r.specify()
+}
+
+func (r *Rule) checkTool() (why, meant string) {
+	if !toolName.MatchString(r.tool) {
+		return "a tool's name has letters, digits, _ and - alone", ""
+	}
+	for _, name := range wellKnown {
+		if strings.EqualFold(name, r.tool) && name != r.tool {
+			return "names of tools are case-sensitive", name
+		}
+	}
+	if r.List == AllowList && strings.Contains(r.tool, "*") && !literalServer.MatchString(r.tool) {
+		return "an allow rule may have * only behind a literal server name", "mcp__SERVER__*"
+	}
+	return "", ""
+}
+
+// specify finds out what the specifier is about.
+func (r *Rule) specify() (why, meant string) {
+	test := parameterTest.FindStringSubmatch(r.specifier)
+	switch {
+	case r.tool == "Bash":
+		return r.specifyCommand(test)
+	case r.tool == "WebFetch":
+		return r.specifyHost()
+	case test != nil && slices.Contains(primary, test[1]):
+		return "the field " + test[1] + " is not matched as a parameter", r.instead(test[2])
+	case (r.tool == "Read" || r.tool == "Edit") && (test == nil || r.List == AllowList):
+		return r.specifyPath()
+	case slices.Contains(otherTools, r.tool) && (test == nil || r.List == AllowList):
+		return "toold has no tool " + r.tool + ", so the rule is for another program", ""
+	case test == nil:
+		return r.tool + " takes no such specifier", r.instead(r.specifier)
+	case r.List == AllowList:
+		return "an allow rule cannot test a parameter", r.tool
+	}
+	r.subject, r.parameter, r.value = parameter, test[1], newPattern(test[2])
+	if r.tool == "Read" || r.tool == "Edit" { // a file can have such a name
+		r.subject |= paths
+	}
+	return "", ""
+}
+
+// instead is the rule that reaches what a specifier of this tool was meant for.
+func (r *Rule) instead(specifier string) string {
+	for tool, others := range map[string][]string{"Read": readers, "Edit": editors} {
+		if r.tool == tool || slices.Contains(others, r.tool) {
+			return tool + "(" + specifier + ")"
+		}
+	}
+	return r.tool
+}
+
+func (r *Rule) specifyCommand(test []string) (why, meant string) {
+	r.subject = commands
+	if test != nil && slices.Contains(primary, test[1]) && test[2] != "*" {
+		return "the field " + test[1] + " is not matched as a parameter", "Bash(" + test[2] + ")"
+	}
+	if test != nil && r.List != AllowList && !strings.HasSuffix(r.specifier, ":*") {
+		r.subject |= parameter
+		r.parameter, r.value = test[1], newPattern(test[2])
+	}
+	r.pattern = newCommandPattern(r.specifier)
+	return "", ""
+}
+
+func (r *Rule) specifyHost() (why, meant string) {
+	host, ok := strings.CutPrefix(r.specifier, "domain:")
+	if !ok {
+		if _, after, found := strings.Cut(host, "://"); found {
+			host = after
+		}
+		host, _, _ = strings.Cut(host, "/")
+		return "WebFetch is matched by domain", "WebFetch(domain:" + host + ")"
+	}
+	if strings.ContainsAny(host, "/:") {
+		return "a domain has neither a scheme, a port nor a path", ""
+	}
+	r.subject, r.host = hosts, hostName(strings.TrimSpace(host))
+	return "", ""
+}
+
+func (r *Rule) specifyPath() (why, meant string) {
+	switch {
+	case strings.HasPrefix(r.specifier, "!"):
+		return "a rule cannot be negated", ""
+	case strings.ContainsAny(r.specifier, "\n\x00"):
+		return "no path has such a character", ""
+	case strings.HasPrefix(r.specifier, "../"), r.specifier == "..":
+		return "paths are compared without ..", ""
+	}
+	r.subject = paths
+	return "", ""
 }

@@ -3,8 +3,11 @@
 package permission
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // Rules are a session's rules with their anchors. They are immutable and safe for concurrent use; nil has none.
@@ -14,10 +17,21 @@ type Rules struct {
 	guarded []guard // the anchors', in all their forms
 }
 
+// noRules stands for nil where a field is needed.
+var noRules = &Rules{}
+
 // anchored is a rule with the places that its path points to.
 type anchored struct {
 	Rule
 	places []place
+}
+
+// rule returns the rule itself; nil for nil.
+func (r *anchored) rule() *Rule {
+	if r == nil {
+		return nil
+	}
+	return &r.Rule
 }
 
 // Compile prepares rules, which ParseRule has passed, for being asked.
@@ -52,55 +66,55 @@ func (r *Rules) list(which List) []anchored {
 	return r.lists[which]
 }
 
+// first returns the first rule of a list for which holds reports true; nil: there is none.
+func (r *Rules) first(which List, holds func(*anchored) bool) *anchored {
+	rules := r.list(which)
+	for i := range rules {
+		if holds(&rules[i]) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// firstForbidding returns the first deny rule, or else the first ask rule, for which holds reports true; nil: there is none.
+func (r *Rules) firstForbidding(holds func(*anchored) bool) *anchored {
+	return cmp.Or(r.first(DenyList, holds), r.first(AskList, holds))
+}
+
 // Holds reports whether a rule, of the deny or ask list, meets a call. A rule about commands also meets a script that does
 // not parse, since its commands are unknown.
 func (r *Rules) Holds(rule Rule, f *Facts) bool {
-	var around Anchors
-	if r != nil {
-		around = r.anchors
-	}
-	one := anchored{Rule: rule, places: rule.places(around)}
+	one := anchored{Rule: rule, places: rule.places(cmp.Or(r, noRules).anchors)}
 	if rule.subject&commands != 0 && f.Tool == "Bash" && f.Unknown.Cause != "" {
 		return true
 	}
 	call := read(f)
-	_, ok := one.fires(&call)
-	return ok
+	return one.fires(&call).Code != ""
 }
 
 // Removes returns the deny rule that takes a tool out of the pool altogether; nil: none does.
 func (r *Rules) Removes(tool string) *Rule {
-	for i, rule := range r.list(DenyList) {
-		if rule.subject == wholeTool && rule.names(tool) {
-			return &r.lists[DenyList][i].Rule
-		}
-	}
-	return nil
+	return r.first(DenyList, func(a *anchored) bool { return a.subject == wholeTool && a.names(tool) }).rule()
 }
 
 // DeniesRead returns the rule that keeps a search or a walk from the file or directory at the real path: one that denies
 // reading it, or one that asks first, unless that one has been asked already. nil: none does.
 func (r *Rules) DeniesRead(real string, asked []Reason) *Rule {
-	return r.firstHolding(real, "Read", func(rule *Rule) bool {
-		return rule.List == AskList && slices.ContainsFunc(asked, func(g Reason) bool { return g.Rule != nil && g.Rule.Text == rule.Text && g.Rule.Origin == rule.Origin })
-	})
+	return r.firstHolding(real, "Read", asked)
 }
 
 // KeepsWriting returns the rule that denies writing the file or directory at the real path, or asks first.
 func (r *Rules) KeepsWriting(real string) *Rule {
-	return r.firstHolding(real, "Edit", func(*Rule) bool { return false })
+	return r.firstHolding(real, "Edit", nil)
 }
 
-func (r *Rules) firstHolding(real, tool string, except func(*Rule) bool) *Rule {
-	for _, which := range []List{DenyList, AskList} {
-		for i := range r.list(which) {
-			rule := &r.lists[which][i]
-			if rule.tool == tool && rule.subject&paths != 0 && anyHolds(rule.places, real, false) && !except(&rule.Rule) {
-				return &rule.Rule
-			}
-		}
-	}
-	return nil
+func (r *Rules) firstHolding(real, tool string, asked []Reason) *Rule {
+	return r.firstForbidding(func(a *anchored) bool {
+		answered := func(g Reason) bool { return g.Rule != nil && g.Rule.is(&a.Rule) }
+		return a.tool == tool && a.subject&paths != 0 && anyHolds(a.places, real, false) &&
+			!(a.List == AskList && slices.ContainsFunc(asked, answered))
+	}).rule()
 }
 
 // AboutReading reports whether any rule denies reading a path, or asks first.
@@ -113,18 +127,18 @@ func (r *Rules) AboutWriting() bool { return r.forbid("Edit", paths) }
 // names one. all: each of them does.
 func (r *Rules) UnreadablePaths() (paths []string, all bool) {
 	all = true
-	for _, which := range []List{DenyList, AskList} {
-		rules := r.list(which)
-		for i := range rules {
-			if !rules[i].names("Read") {
-				continue
-			}
-			for _, p := range rules[i].places {
-				paths, all = append(paths, p.path), all && p.path != ""
+	for _, rule := range slices.Concat(r.list(DenyList), r.list(AskList)) {
+		for _, p := range rule.places {
+			switch {
+			case !rule.names("Read"):
+			case p.whole:
+				paths = append(paths, p.begin)
+			default:
+				all = false
 			}
 		}
 	}
-	return slices.DeleteFunc(paths, func(p string) bool { return p == "" }), all
+	return paths, all
 }
 
 // AboutParameters reports whether any rule tests a parameter of the input.
@@ -132,8 +146,7 @@ func (r *Rules) AboutParameters() bool { return r.forbid("", parameter) }
 
 // forbid reports whether a deny or ask rule for the tool, or with no tool for any, is about that subject.
 func (r *Rules) forbid(tool string, about subject) bool {
-	is := func(a anchored) bool { return (tool == "" || a.tool == tool) && a.subject&about != 0 }
-	return slices.ContainsFunc(r.list(DenyList), is) || slices.ContainsFunc(r.list(AskList), is)
+	return r.firstForbidding(func(a *anchored) bool { return (tool == "" || a.tool == tool) && a.subject&about != 0 }) != nil
 }
 
 // names reports whether the rule is about a tool of that name, by its name, a pattern or its MCP server.
@@ -176,82 +189,69 @@ func read(f *Facts) call {
 	return c
 }
 
-// fires reports whether a deny or ask rule meets the call, and by which part of it.
-func (r *anchored) fires(c *call) (g Reason, ok bool) {
-	if r.subject&(wholeTool|parameter) != 0 && r.names(c.Tool) {
-		if r.subject&wholeTool != 0 {
-			return r.reason(c.Tool, ""), true
-		}
-		if value, given := c.Input[r.parameter]; given && r.value.matches(value) {
-			return r.reason(r.parameter+":"+shortened(value), ""), true
-		}
+// fires returns how a deny or ask rule meets the call; one without a Code: it does not.
+func (r *anchored) fires(c *call) (g Reason) {
+	named := r.names(c.Tool)
+	if named && r.subject&wholeTool != 0 {
+		return r.reason(c.Tool, "")
+	}
+	if value, given := c.Input[r.parameter]; given && named && r.subject&parameter != 0 && r.value.matches(value) {
+		return r.reason(r.parameter+":"+ellipsis.Bytes(value, 60), "")
 	}
 	if r.subject&(paths|wholeTool) != 0 {
-		if g, ok := r.firesOnPath(c); ok {
-			return g, true
+		if g = r.firesOnPath(c); g.Code != "" {
+			return g
 		}
 	}
 	if r.subject&commands != 0 {
 		return r.firesOnCommand(c)
 	}
-	if r.subject&hosts != 0 {
-		for _, to := range c.hosts {
-			if to.by == 0 && hostFits(r.host, to.name) {
-				return r.reason(to.host, ""), true
-			}
+	for _, to := range c.hosts {
+		if to.by == 0 && r.subject&hosts != 0 && hostFits(r.host, to.name) {
+			return r.reason(to.host, "")
 		}
 	}
-	return Reason{}, false
+	return g
 }
 
 // firesOnPath: a Read rule meets every access, since what may not be read may not be edited either; an Edit rule those
 // that write. A bare Read or Edit is about all paths.
-func (r *anchored) firesOnPath(c *call) (g Reason, ok bool) {
+func (r *anchored) firesOnPath(c *call) (g Reason) {
 	if r.tool != "Read" && r.tool != "Edit" {
-		return g, false
+		return g
 	}
-	for i := range c.Accesses {
-		a := &c.Accesses[i]
+	for _, a := range c.Accesses {
 		if r.tool == "Edit" && !a.Write || a.Unnamed || a.Mentioned {
 			continue
 		}
 		if r.subject&wholeTool != 0 || anyHolds(r.places, a.Real, a.Dir) || a.Named != a.Real && anyHolds(r.places, a.Named, a.Dir) {
-			return r.reason(a.part(), ""), true
+			return r.reason(a.part(), "")
 		}
 	}
-	return r.firesOnWord(c)
-}
-
-// firesOnWord compares a rule with the words of commands whose reads and writes are unknown. A word that would fit as a path
-// may be one.
-func (r *anchored) firesOnWord(c *call) (g Reason, ok bool) {
-	for _, m := range c.mentioned {
-		if anyHolds(r.places, m.path, true) { // it may be a directory
-			return r.reason(m.command.Text, "it names "+m.path+", and what it does with that is not known"), true
+	for _, m := range c.mentioned { // a word of a command whose reads and writes are unknown may be a path, and a directory
+		if anyHolds(r.places, m.path, true) {
+			return r.reason(m.command.Text, "it names "+m.path+", and what it does with that is not known")
 		}
 	}
-	return g, false
+	return g
 }
 
-func (r *anchored) firesOnCommand(c *call) (g Reason, ok bool) {
-	for i := range c.texts {
-		fires, doubt := c.texts[i].deniedBy(&r.Rule)
+func (r *anchored) firesOnCommand(c *call) (g Reason) {
+	for _, t := range c.texts {
+		fires, doubt := t.deniedBy(&r.Rule)
+		if fires || doubt != "" && g.Code == "" {
+			g = r.reason(t.command.Text, doubt)
+		}
 		if fires {
-			return r.reason(c.Commands[i].Text, ""), true
-		}
-		if doubt != "" && !ok {
-			g, ok = r.reason(c.Commands[i].Text, doubt), true
+			break
 		}
 	}
-	return g, ok
+	return g
 }
 
 // part is the part of the call that names the access.
 func (a *Access) part() string {
-	if a.Part != "" {
-		return a.Part
-	}
-	return a.where()
+	return cmp.Or(a.Part, a.where())
 }
 
 // where returns the path for users, with where it leads if that is elsewhere.
@@ -269,13 +269,4 @@ func (r *anchored) reason(part, doubt string) Reason {
 		code = ByRuleDoubtful
 	}
 	return Reason{Code: code, Rule: &r.Rule, Part: part, Detail: doubt}
-}
-
-// shortened keeps a sentence readable.
-func shortened(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // maxSuggestions is part of the contract with clients.
@@ -19,66 +20,52 @@ func Suggest(f *Facts, v Verdict, a Anchors) (rules []string) {
 	if !v.Free || slices.ContainsFunc(f.Commands, namesProtected) {
 		return nil
 	}
-	add := func(rule string) {
-		if rule != "" && !slices.Contains(rules, rule) {
-			rules = append(rules, rule)
-		}
-	}
-	for i := range f.Commands {
-		if c := &f.Commands[i]; !c.ReadOnly && slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Part == c.Text && !g.reach }) {
-			add(commandRule(c))
-		}
-	}
-	for i := range f.Accesses {
-		access := &f.Accesses[i]
-		if !access.Write && f.writes(access.Real) {
-			continue // permission to write is permission to read
-		}
-		about := slices.IndexFunc(v.Reasons, func(g Reason) bool { return g.About == access.where() })
-		if about < 0 {
-			continue
-		}
-		rule := a.pathRule(access)
-		if access.hides() {
-			rule = "" // a rule opens no more of what is hidden than was asked about
-		}
-		if add(rule); rule == "" {
-			for _, exact := range v.Reasons[about].wants {
-				if access.hides() || !shell.Passing(exact) {
-					add(exact)
-				}
+	for _, g := range v.Reasons {
+		for _, rule := range g.settling(a) {
+			if rule != "" && !slices.Contains(rules, rule) {
+				rules = append(rules, rule)
 			}
 		}
 	}
-	for _, to := range read(f).hosts {
-		if to.by == 0 || slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.Part == to.host }) {
-			add("WebFetch(domain:" + to.name + ")")
-		}
-	}
-	if f.External != "" || f.Opaque && len(f.Commands) == 0 && len(f.Hosts) == 0 {
-		add(f.Tool)
-	}
-	if len(rules) > maxSuggestions || !settle(rules, f, v, a) {
+	c := read(f)
+	if len(rules) > maxSuggestions || !v.settledBy(&c, Policy{Rules: Compile(allowing(rules), a)}) {
 		return nil
 	}
 	return rules
 }
 
-// settle reports whether the rules, in force, would leave none of what the verdict rests on.
-func settle(texts []string, f *Facts, v Verdict, a Anchors) bool {
-	var rules []Rule
-	for _, text := range texts {
-		rule, err := ParseRule(AllowList, text, Origin{})
-		if err != nil {
-			return false
-		}
-		rules = append(rules, rule)
+// settling returns the rules that would settle the like of what the reason is about.
+func (r Reason) settling(a Anchors) []string {
+	switch {
+	case r.command != nil:
+		return []string{bashRule(r.command.General())}
+	case r.Code == OnlyBash:
+		return nil
+	case r.access == nil:
+		return r.needs
+	case r.access.hides(): // a rule opens no more of what is hidden than was asked about
+		return r.wants
 	}
-	c := read(f)
-	missing, _ := uncovered(&c, Policy{Rules: Compile(rules, a)})
-	return !slices.ContainsFunc(missing, func(m Reason) bool {
-		return slices.ContainsFunc(v.Reasons, func(g Reason) bool { return g.same(m) })
-	})
+	if rule := a.pathRule(r.access); rule != "" {
+		return []string{rule}
+	}
+	return slices.DeleteFunc(slices.Clone(r.wants), shell.Passing)
+}
+
+// settledBy reports whether the policy would leave none of what the verdict rests on.
+func (v Verdict) settledBy(c *call, p Policy) bool {
+	missing, _ := uncovered(c, p)
+	return !slices.ContainsFunc(missing, func(m Reason) bool { return slices.ContainsFunc(v.Reasons, m.same) })
+}
+
+// allowing returns the texts, apart from those that do not parse, as allow rules.
+func allowing(texts []string) (rules []Rule) {
+	for _, text := range texts {
+		if rule, err := ParseRule(AllowList, text, Origin{}); err == nil {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
 }
 
 // namesProtected reports whether a command that may write has a word with a protected file in it, also behind a flag: to
@@ -89,11 +76,12 @@ func namesProtected(c shell.Command) bool {
 	})
 }
 
-func commandRule(c *shell.Command) string {
-	if text := c.General(); text != "" {
-		return "Bash(" + text + ")"
+// bashRule returns the rule for the commands that a pattern matches; empty for an empty one.
+func bashRule(pattern string) string {
+	if pattern == "" {
+		return ""
 	}
-	return ""
+	return "Bash(" + pattern + ")"
 }
 
 // temporary are directories whose contents no program relies on.
@@ -125,7 +113,7 @@ func (a Anchors) pathRule(access *Access) string {
 			return tool + "(./" + rel + "/**)"
 		}
 	}
-	if access.Write || shell.Passing(dir) || slices.ContainsFunc(temporary, func(t string) bool { _, in := below(t, dir); return in }) {
+	if access.Write || shell.Passing(dir) || pathname.WithinAny(temporary, dir) {
 		return ""
 	}
 	for _, home := range a.forms(a.Home) {

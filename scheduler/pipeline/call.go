@@ -4,9 +4,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,10 +155,7 @@ type Use struct {
 
 // DigestOf returns the digest of an input that a question shows and its answer repeats: SHA-256 of
 // the text, in hexadecimal.
-func DigestOf(input string) string {
-	sum := sha256.Sum256([]byte(input))
-	return hex.EncodeToString(sum[:])
-}
+func DigestOf(input string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(input))) }
 
 // A Call is one accepted, valid tool use. It is a scheduler's task.
 type Call struct {
@@ -172,21 +169,22 @@ type Call struct {
 
 	mu            sync.Mutex // held while the action is used
 	parsed        parsed
-	begun         bool                                // its turn has come
-	questions     int                                 // that were made
-	rights        Rights                              // as they were at the latest check
-	opinions      []permission.Opinion                // of hooks
-	facts         *permission.Facts                   // as they were at the latest check
-	files         *workspace.View                     // what it may reach, since the latest check; nil before the first
-	environ       []string                            // of the session, since the latest check
-	reads         reader                              // what its commands need beside, as of the latest check
-	preview       tools.Preview                       // of the latest check
-	verdict       permission.Verdict                  // the verdict that permitted the call
-	overlooked    bool                                // not everything that rules deny reading was found
-	git           gitChange                           // what its git commands change, as of the latest check
-	overlookedGit bool                                // not all git directories were found
-	context       []string                            // additional text of hooks for the model
-	asked         atomic.Pointer[[]permission.Reason] // what the user was asked about; nil: nothing
+	order         order // that it runs in, since its turn came
+	usage         Usage
+	questions     int                  // that were made
+	rights        Rights               // as they were at the latest check
+	opinions      []permission.Opinion // of hooks
+	facts         *permission.Facts    // as they were at the latest check
+	files         *workspace.View      // what it may reach, since the latest check; nil before the first
+	environ       []string             // of the session, since the latest check
+	reads         reader               // what its commands need beside, as of the latest check
+	preview       tools.Preview        // of the latest check
+	verdict       permission.Verdict   // the verdict that permitted the call
+	overlooked    bool                 // not everything that rules deny reading was found
+	git           gitChange            // what its git commands change, as of the latest check
+	overlookedGit bool                 // not all git directories were found
+	context       []string             // additional text of hooks for the model
+	asked         atomic.Value         // []permission.Reason: what the user was asked about; nil: nothing
 }
 
 // A lookout is an early judgement of a call before its turn. It must not delay the turn.
@@ -231,14 +229,12 @@ func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended)
 	c := &Call{Use: use, Tool: tool, session: session, accepted: time.Now()}
 	defer func() {
 		if broken := recover(); broken != nil {
-			ended := c.panicked(broken)
-			call, refused = nil, &ended
+			call, refused = nil, new(c.panicked(broken))
 		}
 	}()
 	var err error
 	if c.parsed, err = c.parse(use.Input); err != nil {
-		ended := Refuse(err)
-		return nil, &ended
+		return nil, new(Refuse(err))
 	}
 	c.concurrent = c.parsed.effects.Concurrent()
 	c.Input = nil // parsed has it
@@ -267,12 +263,7 @@ func (p *parsed) situate(env *tools.Env) {
 // own, but at most the tool's maximum. note reports a cut.
 func limit(spec tools.Spec, client, input time.Duration) (limit time.Duration, note string) {
 	most := max(spec.TimeLimit, spec.MaxTime)
-	wanted := spec.TimeLimit
-	for _, asked := range []time.Duration{input, client} {
-		if asked > 0 {
-			wanted = asked
-		}
-	}
+	wanted := cmp.Or(max(client, 0), max(input, 0), spec.TimeLimit)
 	if most > 0 && wanted > most {
 		return most, fmt.Sprintf("The time limit of %s was cut to %s, the most that %s may have.", wanted, most, spec.Name)
 	}

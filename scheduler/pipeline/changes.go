@@ -13,23 +13,21 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// maxGuesses is how many names of files that a script may write without declaring it are looked at; maxPlaces how many
-// directories they may be relative to. maxLooked bounds those that turn out to lie outside the roots too.
+// maxGuesses is how many names of files that a script may write without declaring it are looked at; maxLooked bounds those
+// that turn out to lie outside the roots too.
 const (
 	maxGuesses = 256
-	maxPlaces  = 8
 	maxLooked  = 2048
 )
 
 // declared returns what the writes among the accesses change: what their names lead to, and the links on the way, which the
 // call may put something else in the place of. paths are those of the writes, in their order.
 func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.Change) {
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
+	for _, a := range f.Accesses {
 		if !a.Write {
 			continue
 		}
-		changes = append(changes, workspace.Change{Real: a.OnDisk(), Missing: a.Missing, Tree: a.Tree && !putInto(f, a)})
+		changes = append(changes, workspace.Change{Real: a.OnDisk(), Missing: a.Missing, Tree: a.Tree && !putInto(f, &a)})
 		for _, link := range paths[0].Links() {
 			changes = append(changes, workspace.Change{Real: link})
 		}
@@ -41,17 +39,14 @@ func declared(f *permission.Facts, paths []workspace.Path) (changes []workspace.
 // putInto reports that a directory is one into which a command only puts something that is declared as well: of all that is
 // in it nothing else changes.
 func putInto(f *permission.Facts, dir *permission.Access) bool {
-	if !dir.Dir || dir.By == 0 || !f.Commands[dir.By-1].PutsInto() {
-		return false
-	}
-	return slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
+	return dir.Dir && f.Command(dir).PutsInto() && slices.ContainsFunc(f.Accesses, func(a permission.Access) bool {
 		return a.Write && a.By == dir.By && a.Real != dir.Real && filepath.Dir(a.Real) == dir.Real
 	})
 }
 
 // guessed returns what a script may change beyond its declaration: words of commands with unknown
 // effects, if they name something in a root, and the targets of hard links.
-func (s scene) guessed(commands []shell.Command, home string) (changes []workspace.Change) {
+func (s scene) guessed(commands []shell.Command) (changes []workspace.Change) {
 	type guess struct {
 		name   string
 		sweeps bool
@@ -59,59 +54,24 @@ func (s scene) guessed(commands []shell.Command, home string) (changes []workspa
 	dirs, looked := []string{s.dir}, map[guess]bool{}
 	for i := range commands {
 		c := &commands[i]
-		dirs = entered(dirs, c)
-		if c.ReadOnly || !c.Unlisted && c.Name != "ln" {
-			continue
-		}
-		for _, word := range c.Words[min(1, len(c.Words)):] {
-			for _, name := range s.named(word, dirs, home) {
-				if len(changes) >= maxGuesses || len(looked) >= maxLooked {
-					return changes
-				}
-				g := guess{name, c.Sweeps()}
-				if looked[g] { // by another reading of a wrapper's words
-					continue
-				}
-				looked[g] = true
-				// Some follow a link, others change the link itself.
-				for _, resolve := range []func(dir, name string) (workspace.Path, error){s.places.ResolveEntry, s.places.Resolve} {
-					p, err := resolve("/", name)
-					if place := s.places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
-						changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
-					}
+		dirs = c.AndThen(dirs)
+		for name := range c.MayChange(dirs, s.home, s.glob) {
+			g := guess{name, c.Sweeps()}
+			switch {
+			case len(changes) >= maxGuesses || len(looked) >= maxLooked:
+				return changes
+			case looked[g]: // by another reading of a wrapper's words
+				continue
+			}
+			looked[g] = true
+			// Some follow a link, others change the link itself.
+			for _, resolve := range []func(dir, name string) (workspace.Path, error){s.Places.ResolveEntry, s.Places.Resolve} {
+				p, err := resolve("/", name)
+				if place := s.Places.Place(p.Real); err == nil && (place == workspace.InRoot || place == workspace.Scratch) {
+					changes = append(changes, workspace.Change{Real: p.Real, Tree: p.Exists && g.sweeps, Guessed: !g.sweeps})
 				}
 			}
 		}
 	}
 	return changes
-}
-
-// entered returns the directories that names may be relative to behind a command.
-func entered(dirs []string, c *shell.Command) []string {
-	name, ok := c.Enters()
-	if !ok {
-		return dirs
-	}
-	for _, dir := range slices.Clone(dirs) {
-		if to := at(name, dir); len(dirs) < maxPlaces && !slices.Contains(dirs, to) {
-			dirs = append(dirs, to)
-		}
-	}
-	return dirs
-}
-
-// named returns the absolute names that a word may stand for.
-func (s scene) named(word shell.Word, dirs []string, home string) (names []string) {
-	if !word.MayName() {
-		return nil
-	}
-	word = word.AtHome(home)
-	for _, dir := range dirs {
-		if _, pattern, ok := word.Pattern(dir); ok {
-			names = append(names, matching(s.places, pattern)...)
-		} else if word.Literal {
-			names = append(names, at(word.Text, dir))
-		}
-	}
-	return names
 }

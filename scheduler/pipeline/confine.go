@@ -1,5 +1,5 @@
-// The confinement of a call's processes: a policy derived from the call's declaration, from
-// settings, and from rules that deny.
+// The confinement of processes, those of a call and those that serve a session for longer: a policy derived from the call's
+// declaration, from settings, and from rules that deny.
 
 package pipeline
 
@@ -73,16 +73,17 @@ func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
 	if err != nil {
 		return Confined{}, fault.Failedf("sandbox_unavailable", "The call was not started: %v.", err)
 	}
-	if confinement.Tier == sandbox.None && len(confinement.NotCovered) == 0 {
-		confinement.NotCovered = []string{"It ran without a sandbox: its processes could do what the daemon's user can."}
+	confined := Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}
+	note := func(holds bool, text string) {
+		if holds {
+			confined.NotCovered = append(confined.NotCovered, text)
+		}
 	}
-	if c.overlooked && confinement.Tier != sandbox.None {
-		confinement.NotCovered = append(confinement.NotCovered, "Rules keep files from being read, and the root holds too many to find all of them: its processes may read some.")
-	}
-	if c.overlookedGit && confinement.Tier != sandbox.None {
-		confinement.NotCovered = append(confinement.NotCovered, "The root holds too many directories to find every git repository in it: its processes may have left something in some that makes git run programs.")
-	}
-	return Confined{Tier: confinement.Tier, NotCovered: confinement.NotCovered}, nil
+	free := confined.Tier == sandbox.None
+	note(free && len(confined.NotCovered) == 0, "It ran without a sandbox: its processes could do what the daemon's user can.")
+	note(c.overlooked && !free, "Rules keep files from being read, and the root holds too many to find all of them: its processes may read some.")
+	note(c.overlookedGit && !free, "The root holds too many directories to find every git repository in it: its processes may have left something in some that makes git run programs.")
+	return confined, nil
 }
 
 // confined adds to the result how the call's processes were confined, and what the sandbox denied
@@ -94,7 +95,7 @@ func (e Ended) confined(by Confined, file string) Ended {
 	e.Confined = by
 	for _, d := range by.Denials {
 		if e.Outcome != OK || !d.kept() {
-			e.Content = append(e.Content[:len(e.Content):len(e.Content)], tools.Block{Text: d.words(file)})
+			e.add(d.words(file))
 		}
 	}
 	return e
@@ -105,38 +106,15 @@ func (r *Rights) outside(f *permission.Facts) bool {
 	return r.Confining.Off || f.Unconfined || f.Leaves() || r.Escape.Excludes(f)
 }
 
-// boxed reports whether the call's act will be fully confined.
-func (r *Rights) boxed(f *permission.Facts) bool {
-	if !f.Opaque || f.External != "" || r.outside(f) {
-		return false
-	}
-	return r.fully()
-}
-
 // box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
 func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box {
 	conf := c.rights.Confining
-	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after}
-	b.Set = append(b.Set, c.tempDir()...)
-	b.Set = append(b.Set, conf.moved(p)...)
-	return b
+	return &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after, Set: slices.Concat(c.tempDir(), conf.moved(p))}
 }
 
-// nobody is the only reachable host if none is allowed: no host has that name (RFC 2606).
+// nobody is the only reachable host if none is allowed: no host has that name (RFC 2606). Processes can request it, so that
+// their error, and the report, names the host instead of a failed lookup.
 const nobody = "invalid"
-
-// reach returns the hosts that processes may reach. If they may reach none, they can still request
-// them, so that their error, and the report, names the host instead of a failed lookup.
-func (conf Confining) reach() sandbox.Network {
-	n := conf.Network
-	if confinement, err := conf.Runner.Confinement(sandbox.Policy{Tier: sandbox.Full}); err != nil || confinement.Tier != sandbox.Full {
-		return n // a way out there is a way out for others too
-	}
-	if len(n.Allowed) == 0 {
-		n.Allowed = []string{nobody}
-	}
-	return n
-}
 
 // policy derives the call's, and what is to be done when a process under it has ended. reading: it changes nothing.
 func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p sandbox.Policy, after func() []sandbox.Denial) {
@@ -145,37 +123,44 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		return p, nil
 	}
 	p = sandbox.Policy{Tier: sandbox.Full, Session: conf.Session, Optional: conf.Optional, Limits: conf.Limits}
-	l := layout{policy: &p}
+	l := layout{&p}
 	for _, dir := range conf.Hidden {
 		l.put(dir, sandbox.Hidden)
 	}
 	for _, path := range c.readDenied(ctx) {
 		l.put(path, sandbox.Hidden)
 		if seen := places.Seen(path); seen != path {
-			p.Places = append(p.Places, sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
+			l.add(sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
 		}
 	}
 	for _, dir := range conf.ownDirs() {
 		l.put(dir, sandbox.Write)
 	}
 	if reading {
+		hidden := func(path string) bool { return l.at(path) == sandbox.Hidden }
 		full := c.reads.wide || c.rights.gitElsewhere(f) || l.hides(places.Roots()) ||
-			slices.ContainsFunc(c.reads.files, l.covers) || c.rights.seesTemporary(f)
+			slices.ContainsFunc(c.reads.files, hidden) || c.rights.seesTemporary(f)
 		if !full {
 			p.Tier, p.Strict = sandbox.Fast, true
 		}
-		l.readable(c.reads.files)
+		for _, path := range c.reads.files {
+			if !hidden(path) && l.lacks(path) {
+				l.put(path, sandbox.Read)
+			}
+		}
 		for _, dir := range slices.Concat(places.Roots(), places.Readable()) {
 			l.put(dir, sandbox.Read)
 		}
 	} else {
-		conf.Network.Allowed = slices.Concat(conf.Network.Allowed, c.answered(f))
-		p.Network, p.UnixSockets = conf.reach(), conf.UnixSockets
+		p.Network, p.UnixSockets = conf.Network, conf.UnixSockets
+		p.Network.Allowed = slices.Concat(conf.Network.Allowed, c.answered(f))
+		if len(p.Network.Allowed) == 0 && conf.fully() { // elsewhere a way out is a way out for others too
+			p.Network.Allowed = []string{nobody}
+		}
 		after = l.writable(c, f)
 	}
 	l.caches(conf)
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
+	for _, a := range f.Accesses {
 		closed := a.Mentioned && a.Hidden != "" // what becomes of it there is not known
 		if !a.Write && !closed && !isOwnProcess(a.Real) && l.lacks(a.OnDisk()) {
 			l.put(a.OnDisk(), sandbox.Read)
@@ -189,65 +174,58 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 }
 
 // A layout puts places together. Of two of the same path the later counts.
-type layout struct{ policy *sandbox.Policy }
+type layout struct{ *sandbox.Policy }
 
 func (l layout) put(path string, access sandbox.Access) {
-	i := slices.IndexFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == path })
+	l.add(sandbox.Place{Path: path}).Access = access
+}
+
+// add adds a place, unless there is one of its path, and returns the one that is there.
+func (l layout) add(place sandbox.Place) *sandbox.Place {
+	i := slices.IndexFunc(l.Places, func(p sandbox.Place) bool { return p.Path == place.Path })
 	if i < 0 {
-		l.policy.Places = append(l.policy.Places, sandbox.Place{Path: path, Access: access})
-		return
+		i, l.Places = len(l.Places), append(l.Places, place)
 	}
-	l.policy.Places[i].Access = access
+	return &l.Places[i]
+}
+
+// innermost returns the place that holds the path, or the innermost of several; none: a zero one.
+func (l layout) innermost(path string) (in sandbox.Place) {
+	for _, p := range l.Places {
+		if len(p.Path) > len(in.Path) && pathname.Within(p.Path, path) {
+			in = p
+		}
+	}
+	return in
 }
 
 // at is what may be done at the path so far.
 func (l layout) at(path string) sandbox.Access {
-	access, length := sandbox.Read, -1
-	for _, p := range l.policy.Places {
-		if len(p.Path) > length && pathname.Within(p.Path, path) {
-			access, length = p.Access, len(p.Path)
-		}
+	if in := l.innermost(path); in.Path != "" {
+		return in.Access
 	}
-	return access
-}
-
-// has reports whether a place holds the path that is not hidden.
-func (l layout) has(path string) bool {
-	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Access != sandbox.Hidden && pathname.Within(p.Path, path) }) &&
-		l.at(path) != sandbox.Hidden
-}
-
-// covers reports whether the path is hidden so far.
-func (l layout) covers(path string) bool { return l.at(path) == sandbox.Hidden }
-
-// readable opens files for reading, but not what is hidden.
-func (l layout) readable(paths []string) {
-	for _, path := range paths {
-		if !l.covers(path) && l.lacks(path) {
-			l.put(path, sandbox.Read)
-		}
-	}
+	return sandbox.Read
 }
 
 // lacks reports whether the path cannot be read without a place of its own. One that is not needed does harm: it stands on what
 // the sandbox has put there, and makes the call another cell, with another loopback.
 func (l layout) lacks(path string) bool {
-	holds := func(dir string) bool { return pathname.Within(dir, path) }
+	in := l.innermost(path)
 	switch {
-	case l.has(path):
+	case in.Path != "" && in.Access != sandbox.Hidden:
 		return false
-	case l.policy.Tier == sandbox.Full:
+	case l.Tier == sandbox.Full:
 		_, err := os.Lstat(path)
-		return err == nil && (l.at(path) == sandbox.Hidden || slices.ContainsFunc(temps, holds))
+		return err == nil && (in.Path != "" || pathname.WithinAny(temps, path))
 	}
-	return !slices.ContainsFunc(sandbox.SystemTrees, holds)
+	return !isSystems(path)
 }
 
 // hides reports whether something that is there is hidden in one of the directories.
 func (l layout) hides(dirs []string) bool {
-	return slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool {
+	return slices.ContainsFunc(l.Places, func(p sandbox.Place) bool {
 		_, err := os.Lstat(p.Path)
-		return p.Access == sandbox.Hidden && err == nil && slices.ContainsFunc(dirs, func(dir string) bool { return pathname.Within(dir, p.Path) })
+		return p.Access == sandbox.Hidden && err == nil && pathname.WithinAny(dirs, p.Path)
 	})
 }
 
@@ -257,26 +235,30 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	conf, o := c.rights.Confining, c.opening(f)
 	named := func(path string) bool { return slices.Contains(o.named, path) || slices.Contains(conf.Write, path) }
 	free := func(path string) bool {
-		return named(path) || deepest(o.trees, path) != "" || slices.Contains(c.git.places, path)
+		return named(path) || pathname.WithinAny(o.trees, path) || slices.Contains(c.git.places, path)
 	}
 	roots := slices.Concat(c.rights.Places.Roots(), conf.Write)
-	inner := slices.DeleteFunc(slices.Clone(o.dirs), func(dir string) bool { return deepest(roots, dir) == "" })
-	outer := slices.DeleteFunc(slices.Clone(o.dirs), func(dir string) bool { return slices.Contains(inner, dir) })
+	var inner, outer []string
+	for _, dir := range o.dirs {
+		if pathname.WithinAny(roots, dir) {
+			inner = append(inner, dir)
+		} else {
+			outer = append(outer, dir)
+		}
+	}
 	l.opens(slices.Concat(outer, roots))
 	roots = append(roots, outer...)
 	for _, root := range roots {
-		inRoot := func(dir string) bool { return dir != root && pathname.Within(root, dir) }
-		programs := slices.DeleteFunc(slices.Clone(conf.Programs), func(dir string) bool { return !inRoot(dir) })
-		l.protect(root, append(l.protected(root, c.rights.Anchors.Home), programs...), free)
+		l.protect(root, protected(root, slices.Concat(permission.ProtectedIn(c.rights.Anchors.Home), conf.Programs)), free)
 	}
 	after = l.repositories(c, f, roots, named)
 	l.opens(inner)
-	l.policy.Fresh = o.fresh
+	l.Fresh = o.fresh
 	l.opens(slices.DeleteFunc(slices.Clone(o.named), func(path string) bool {
 		_, err := os.Lstat(path)
 		return err != nil && !slices.Contains(o.fresh, path)
 	}))
-	for _, p := range slices.Clone(l.policy.Places) {
+	for _, p := range slices.Clone(l.Places) {
 		for _, root := range roots {
 			if p.Access == sandbox.Hidden && pathname.Within(root, p.Path) {
 				l.pin(root, p.Path)
@@ -295,25 +277,30 @@ func (l layout) protect(dir string, paths []string, free func(path string) bool)
 		if free(path) || behindLink(dir, path) {
 			continue
 		}
-		info, err := os.Lstat(path)
-		if err != nil {
-			l.policy.Absent = append(l.policy.Absent, path)
-			continue
+		if _, err := l.shut(dir, path); err != nil {
+			l.Absent = append(l.Absent, path)
 		}
-		if info.Mode()&os.ModeSymlink != 0 {
-			continue // where it leads is judged by its own name
-		}
-		l.pin(dir, path)
-		l.put(path, sandbox.Read)
 	}
+}
+
+// shut closes a path below dir, and reports whether it has: not a link, since where that leads is judged by its own name, nor
+// what is behind one. The error is that nothing is there.
+func (l layout) shut(dir, path string) (bool, error) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(dir, path) {
+		return false, err
+	}
+	if !repo.IsLink(path) {
+		l.pin(dir, path)
+	}
+	l.put(path, sandbox.Read)
+	return true, nil
 }
 
 // pin keeps the directories between dir and the path where they are: moved, they would take it where nothing guards it.
 func (l layout) pin(dir, path string) {
 	for between := filepath.Dir(path); between != dir && pathname.Within(dir, between); between = filepath.Dir(between) {
-		if !slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == between }) {
-			l.put(between, sandbox.Write)
-		}
+		l.add(sandbox.Place{Path: between, Access: sandbox.Write})
 	}
 }
 
@@ -359,3 +346,28 @@ func (c *Call) readDenied(ctx context.Context) (paths []string) {
 
 // maxReadDenied is how many files are hidden one by one. The number is our own: each costs a mount.
 const maxReadDenied = 500
+
+// Worker is the box of a process that may do what a command may of which nothing special was permitted. dir is where it
+// works, and program what it runs: its file can be read wherever it lies, if that is absolute.
+func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
+	f := &permission.Facts{Dir: dir}
+	if real, err := filepath.EvalSymlinks(program); err == nil && filepath.IsAbs(real) {
+		f.Accesses = append(f.Accesses, permission.Access{Named: program, Real: real})
+	}
+	c := &Call{rights: r}
+	return c.box(c.policy(ctx, f, false))
+}
+
+// Reader returns the box of a process that may change nothing of the user's, and has its own caches
+// and temporary files.
+func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
+	b := r.Worker(ctx, dir, program)
+	b.After = nil
+	own := r.Confining.ownDirs()
+	for i, place := range b.Policy.Places {
+		if place.Access == sandbox.Write && place.Source == "" && place.Above == "" && !slices.Contains(own, place.Path) {
+			b.Policy.Places[i].Access = sandbox.Read
+		}
+	}
+	return b
+}

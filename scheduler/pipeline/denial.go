@@ -69,7 +69,7 @@ func allowing(d sandbox.Denial) string {
 // writable is the place that would have to be: what is not there yet can be made only in a folder that is. A setting for
 // the folder is not offered where the whole system lives by it.
 func writable(d sandbox.Denial) string {
-	if _, err := os.Lstat(d.Target); err == nil || d.MovedTo != "" {
+	if d.MovedTo != "" {
 		return d.Target
 	}
 	return cmp.Or(openable(d.Target), d.Target)

@@ -96,7 +96,6 @@ type Usage struct {
 	Waited, Asked, Ran time.Duration // for its turn; for answers; acting
 	OutputBytes        int64
 	PeakMemory         int64 // bytes, of its largest process
-	Tier               sandbox.Tier
 }
 
 // A Question is a question about whether a call may run.

@@ -4,12 +4,10 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
-	"github.com/toold/toold/tools/grep/selection"
 )
 
 // look checks the declared effects against the present state, and sets the call's view of the
@@ -36,8 +33,11 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		f.Input = scalars(c.parsed.input)
 	}
 	places, home := c.rights.located(f, env), repo.Getenv(env.Environ, "HOME")
-	f.Patterns = expanded(places, effects.Commands, env.Dir, home)
-	s := scene{places: places, unmounted: c.rights.unmounted(f), rules: rules, dir: env.Dir, home: home, git: c.rights.Confining.Git, owner: c.rights.Anchors.Home, environ: env.Environ, steered: slices.ContainsFunc(effects.Commands, shell.Command.SteersPatterns)}
+	s := scene{
+		Rights: &c.rights, f: f, unmounted: c.rights.unmounted(f), dir: env.Dir, home: home, environ: env.Environ,
+		steered: slices.ContainsFunc(effects.Commands, shell.Command.SteersPatterns),
+	}
+	f.Patterns = s.patterns(effects.Commands)
 	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, ReadDenied: c.deniesRead(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
@@ -47,50 +47,43 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 			f.Accesses = append(f.Accesses, permission.Access{Named: path.Name, Real: path.Name, Inside: true, Names: path.Names, By: path.By, Part: path.Part})
 			continue
 		}
-		real, err := s.add(ctx, f, path, false)
+		real, err := s.add(ctx, path, false)
 		if err != nil {
 			return nil, err
 		}
 		grant.Reads = append(grant.Reads, workspace.Grantee{Real: real.Real, Tree: path.Tree})
 	}
-	s.shown(ctx, f)
+	s.shown(ctx)
 	var written []workspace.Path
+	var names []string
 	for _, path := range effects.Writes {
-		real, err := s.add(ctx, f, path, true)
+		names = append(names, path.Name)
+		real, err := s.add(ctx, path, true)
 		if err != nil {
 			return nil, err
 		}
 		grant.Writes = append(grant.Writes, workspace.Grantee{Real: real.Real, Tree: path.Tree})
 		written = append(written, real)
 	}
-	grant.Changes = append(declared(f, written), s.guessed(effects.Commands, home)...)
+	grant.Changes = append(declared(f, written), s.guessed(effects.Commands)...)
 	c.git = c.rights.gitChanges(f)
-	c.rights.gitWorks(ctx, f, s)
-	if err := worksOutside(ctx, f, s); err != nil {
+	s.gitWorks(ctx)
+	if err := s.worksOutside(ctx); err != nil {
 		return nil, err
 	}
-	f.Critical = damage.Find(effects.Commands, namesOf(effects.Writes), damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
+	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
 	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
 	if err := c.reach(f); err != nil {
 		return nil, err
 	}
 	c.rights.open(f)
-	f.Boxed = c.rights.boxed(f)
+	f.Boxed = f.Opaque && f.External == "" && !c.rights.outside(f) && c.rights.Confining.fully()
 	c.files = places.View(grant, c.rights.ReadState)
 	c.reads = c.reader(f, env)
 	env.Programs = c.reads.programs
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil
-}
-
-// namesOf returns the names of paths, as declared.
-func namesOf(paths []tools.Path) []string {
-	names := make([]string, len(paths))
-	for i := range paths {
-		names[i] = paths[i].Name
-	}
-	return names
 }
 
 // touched is a digest of what a call would reach: a yes is for that, however it is named.
@@ -107,12 +100,10 @@ func touched(f *permission.Facts) string {
 
 // A scene is where declared paths are looked up.
 type scene struct {
-	places  *workspace.Workspace
-	rules   *permission.Rules
+	*Rights
+	f       *permission.Facts // those that were found
 	dir     string
-	home    string // of the user; empty: not known
-	git     *repo.Finder
-	owner   string   // the home directory of the daemon's user, by which git finds that user's configuration
+	home    string   // of the user; empty: not known
 	environ []string // what commands would see
 	// unmounted: nothing can be put in the place of the machine's directories for temporary files.
 	unmounted bool
@@ -121,16 +112,16 @@ type scene struct {
 }
 
 // add resolves one declared path and notes it among the facts.
-func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, write bool) (workspace.Path, error) {
-	resolve := s.places.Resolve
+func (s scene) add(ctx context.Context, path tools.Path, write bool) (workspace.Path, error) {
+	resolve := s.Places.Resolve
 	if path.Entry {
-		resolve = s.places.ResolveEntry
+		resolve = s.Places.ResolveEntry
 	}
 	real, err := resolve(s.dir, path.Name)
 	if err != nil {
 		return real, err
 	}
-	place := s.places.Place(real.Real)
+	place := s.Places.Place(real.Real)
 	if s.unmounted && real.Mapped {
 		return real, unmountedFault(real)
 	}
@@ -146,102 +137,15 @@ func (s scene) add(ctx context.Context, f *permission.Facts, path tools.Path, wr
 		a.Dir = info.IsDir()
 	}
 	if write {
-		a.Runs = s.git.Runs(real.Real, s.owner)
+		a.Runs = s.Confining.Git.Runs(real.Real, s.Anchors.Home)
 	}
 	var command *shell.Command
 	if path.By > 0 {
-		command = &f.Commands[path.By-1]
+		command = &s.f.Commands[path.By-1]
 	}
 	a.Below = s.below(ctx, &a, command)
-	f.Accesses = append(f.Accesses, a)
+	s.f.Accesses = append(s.f.Accesses, a)
 	return real, nil
-}
-
-// below reports whether an access to a whole directory would include something that a rule covers.
-// A tool's own search skips such files; a program does not, and a tool that writes applies only the
-// rules about reading. command is the command that names the access; nil: a redirection, or the
-// tool itself.
-func (s scene) below(ctx context.Context, a *permission.Access, command *shell.Command) string {
-	about, verb := s.rules.AboutReading(), "read"
-	rule := func(real string) *permission.Rule { return s.rules.DeniesRead(real, nil) }
-	if a.Write {
-		about, verb = s.rules.AboutWriting(), "change"
-		rule = func(real string) *permission.Rule { return s.rules.KeepsWriting(real) }
-	}
-	if command != nil && !a.Unnamed && len(command.Tracked) > 0 && a.Named == s.dir && !slices.ContainsFunc(command.Words, func(w shell.Word) bool { return w.Literal && at(w.Text, s.dir) == s.dir }) {
-		return "" // what git shows of it is looked at apart
-	}
-	if a.Part == "" && !a.Write || !a.Tree || !a.Dir || a.Names && !a.Write {
-		return ""
-	}
-	who := "`" + a.Part + "`"
-	if a.Part == "" {
-		who = "The call"
-	}
-	own := s.places.HiddenBelow(a.OnDisk())
-	switch {
-	case own != "" && !a.Unnamed:
-		return fmt.Sprintf("%s would %s all of %s, also %s, which is the daemon's own.", who, verb, a.Real, own)
-	case !about:
-		return ""
-	case a.Unnamed:
-		return fmt.Sprintf("%s may %s files that it does not name, and there are rules about which may be.", who, verb)
-	}
-	readDenied := func(real string) string {
-		if rule := rule(s.places.Seen(real)); rule != nil {
-			return rule.String()
-		}
-		return ""
-	}
-	found, why, sure := s.search(ctx, a, command, readDenied)
-	switch {
-	case found != "":
-		return fmt.Sprintf("%s would %s %s, and %s is about that.", who, verb, s.places.Seen(found), why)
-	case !sure:
-		return fmt.Sprintf("%s would %s all of %s, which is too large to look for files that rules are about.", who, verb, a.Real)
-	}
-	return ""
-}
-
-// search searches the directory of an access for read-denied paths, as far as the command that
-// names it reads it.
-func (s scene) search(ctx context.Context, a *permission.Access, command *shell.Command, readDenied func(real string) string) (found, why string, sure bool) {
-	if command == nil || a.Write {
-		return s.places.FindReadDenied(ctx, a.OnDisk(), readDenied)
-	}
-	if found, why, sure, ok := s.given(ctx, command, a, readDenied); ok {
-		return found, why, sure
-	}
-	if files, ok := picked(s.places, command, a.Named, s.dir); ok && !s.steered {
-		for _, file := range files {
-			real, err := s.places.Resolve("/", file)
-			if err != nil {
-				return "", "", false
-			}
-			if why := readDenied(file); why != "" {
-				return file, why, true
-			}
-			if info, err := os.Stat(real.Real); err != nil || !info.IsDir() {
-				if why := readDenied(real.Real); why != "" {
-					return file, why, true
-				}
-			} else if found, why, sure = s.places.FindReadDenied(ctx, real.Real, readDenied); found != "" || !sure {
-				return found, why, sure
-			}
-		}
-		return "", "", true
-	}
-	over := selection.Command{Command: command, Environ: s.environ, Pattern: s.unexpanded}.LeavesOut()
-	if over == nil {
-		return s.places.FindReadDenied(ctx, a.OnDisk(), readDenied)
-	}
-	return s.places.FindReadDenied(ctx, a.OnDisk(), func(real string) string {
-		why := readDenied(real)
-		if rel, err := filepath.Rel(a.OnDisk(), real); why == "" || err != nil || rel != "." && over(rel, real) {
-			return ""
-		}
-		return why
-	})
 }
 
 // deniesRead keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.
@@ -252,10 +156,7 @@ func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 	places := c.rights.Places
 	return func(real string) string {
 		real = places.Seen(real)
-		var asked []permission.Reason
-		if grounds := c.asked.Load(); grounds != nil {
-			asked = *grounds
-		}
+		asked, _ := c.asked.Load().([]permission.Reason)
 		rule := rules.DeniesRead(real, asked)
 		if rule == nil {
 			return ""
@@ -267,20 +168,16 @@ func (c *Call) deniesRead(rules *permission.Rules) func(real string) string {
 
 // scalars returns the texts, numbers and truth values at the top level of an input, as text.
 func scalars(input string) map[string]string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(input), &fields) != nil {
+	fields, found := map[string]any{}, map[string]string{}
+	from := json.NewDecoder(strings.NewReader(input))
+	from.UseNumber()
+	if from.Decode(&fields) != nil {
 		return nil
 	}
-	found := map[string]string{}
 	for name, value := range fields {
-		value = bytes.TrimSpace(value)
-		var text string
-		switch {
-		case len(value) == 0 || value[0] == '{' || value[0] == '[' || string(value) == "null":
-		case json.Unmarshal(value, &text) == nil:
-			found[name] = text
-		default:
-			found[name] = string(value)
+		switch value.(type) {
+		case string, json.Number, bool:
+			found[name] = fmt.Sprint(value)
 		}
 	}
 	return found

@@ -1,5 +1,5 @@
-// Questions of a tool in the middle of its call: like those about permission, except that the tool
-// gets the answer.
+// Questions of a tool in the middle of its call: like those about permission, except that the tool gets the answer. The time
+// limit of the run stands still while one is open.
 
 package pipeline
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
@@ -24,26 +25,73 @@ func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools
 		one.Lock()
 		defer one.Unlock()
 		count++
-		q := c.formQuestion(count, form)
+		reason := fmt.Sprintf("%s asks, in the middle of its call: %s", c.Name, form.Message)
+		q := Question{
+			ID: fmt.Sprintf("%s.%d", c.Key, count), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
+			Digest: DigestOf(fmt.Sprintf("%d%q%s", count, form.Message, form.Schema)), Facts: c.facts, Form: &form,
+			Verdict: permission.Asking(c.verdict.Level, permission.Reason{Code: permission.ToolAsks, Detail: reason}),
+		}
 		resume := watch.pause()
 		input, err := c.session.Ask(ctx, c, q)
 		resume()
-		var said *fault.Error
-		switch {
-		case err == nil:
-			return tools.Reply{Yes: true, Content: json.RawMessage(input)}, nil
-		case errors.As(err, &said) && said.Code == "client_denied":
+		if said, ok := errors.AsType[*fault.Error](err); ok && said.Code == "client_denied" {
 			return tools.Reply{Why: said.Message}, nil
 		}
-		return tools.Reply{}, err
+		return tools.Reply{Yes: err == nil, Content: json.RawMessage(input)}, err
 	}
 }
 
-func (c *Call) formQuestion(number int, form tools.Form) Question {
-	reason := fmt.Sprintf("%s asks, in the middle of its call: %s", c.Name, form.Message)
-	return Question{
-		ID: fmt.Sprintf("%s.%d", c.Key, number), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
-		Digest: DigestOf(fmt.Sprintf("%d%q%s", number, form.Message, form.Schema)), Facts: c.facts, Form: &form,
-		Verdict: permission.Verdict{Decision: permission.Ask, Level: c.verdict.Level, Text: reason, Sentences: []string{reason}, Reasons: []permission.Reason{{Code: permission.ToolAsks, Detail: reason}}},
+// A stopwatch measures one run. Its methods may be used from any goroutine, pause by one at a time.
+type stopwatch struct {
+	timer *time.Timer // fires at the limit; nil: no limit
+	begun time.Time
+
+	mu    sync.Mutex
+	since time.Time     // when it last started
+	left  time.Duration // of the limit then
+	still time.Duration // how long it stood still before
+}
+
+// newStopwatch returns a running stopwatch, which the caller ends. At the limit the context's cause
+// is tools.ErrTimeout; limit 0: no limit.
+func newStopwatch(ctx context.Context, limit time.Duration) (_ context.Context, s *stopwatch, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := time.Now()
+	s = &stopwatch{begun: now, since: now, left: limit}
+	if limit > 0 {
+		s.timer = time.AfterFunc(limit, func() { cancel(tools.ErrTimeout) })
 	}
+	return ctx, s, func() {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		cancel(nil)
+	}
+}
+
+// pause lets it stand still until resume is called.
+func (s *stopwatch) pause() (resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	paused := time.Now()
+	if s.timer != nil {
+		s.timer.Stop()
+		s.left -= paused.Sub(s.since)
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.since = time.Now()
+		s.still += s.since.Sub(paused)
+		if s.timer != nil {
+			s.timer.Reset(s.left)
+		}
+	}
+}
+
+// took returns how long it has run until now, and how long it stood still.
+func (s *stopwatch) took() (ran, still time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.begun) - s.still, s.still
 }

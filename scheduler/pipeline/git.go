@@ -5,11 +5,11 @@ package pipeline
 
 import (
 	"context"
-	"os"
 	"slices"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -23,20 +23,14 @@ type gitChange struct {
 
 // gitChanges notes the configuration that the call's git commands would change among the facts.
 func (r *Rights) gitChanges(f *permission.Facts) (changes gitChange) {
-	for i := range f.Commands {
-		command := &f.Commands[i]
+	for i, command := range f.Commands {
 		change, ok := command.GitChange()
 		changes.Programs = append(changes.Programs, change.Programs...)
 		if !ok || command.ReadOnly {
 			continue
 		}
-		dirs := command.Dirs
-		if len(dirs) == 0 {
-			dirs = []string{"."}
-		}
-		for _, dir := range dirs {
-			dir = at(change.Dir, at(dir, f.Dir))
-			git, ok := repo.Discover(r.Places.Disk(dir))
+		for _, dir := range command.Places(f.Dir) {
+			git, ok := repo.Discover(r.Places.Disk(shell.From(dir, change.Dir)))
 			if !ok || change.Start != "" && !git.OnRemote(change.Start) {
 				continue
 			}
@@ -60,30 +54,26 @@ func (r *Rights) gitChanges(f *permission.Facts) (changes gitChange) {
 
 // gitWorks notes the repositories outside the roots that the call's git commands work in: git changes them though no word names
 // a file of theirs.
-func (r *Rights) gitWorks(ctx context.Context, f *permission.Facts, s scene) {
-	var found []permission.Access
-	for i := range f.Commands {
-		command := &f.Commands[i]
+func (s scene) gitWorks(ctx context.Context) {
+	for i, command := range s.f.Commands {
 		to, ok := command.GitWork()
 		if !ok {
 			continue
 		}
 		for _, dir := range command.Dirs {
-			git, ok := repo.Discover(at(to, at(dir, f.Dir)))
-			if !ok || r.Places.Place(git.Top) == workspace.InRoot {
+			git, ok := repo.Discover(shell.From(shell.From(s.dir, dir), to))
+			if !ok || s.Places.Place(git.Top) == workspace.InRoot {
 				continue
 			}
 			for _, dir := range []string{git.Top, git.Common} {
-				if r.Places.Place(dir) == workspace.Outside && (dir == git.Top || !pathname.Within(git.Top, dir)) {
-					found = append(found, permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text})
+				same := func(o permission.Access) bool { return o.Real == dir && o.Write && o.By == i+1 }
+				if s.Places.Place(dir) != workspace.Outside || dir != git.Top && pathname.Within(git.Top, dir) || slices.ContainsFunc(s.f.Accesses, same) {
+					continue
 				}
+				a := permission.Access{Named: dir, Real: dir, Dir: true, Tree: true, Write: true, By: i + 1, Part: command.Text}
+				a.Below = s.below(ctx, &a, nil)
+				s.f.Accesses = append(s.f.Accesses, a)
 			}
-		}
-	}
-	for _, a := range found {
-		if same := func(o permission.Access) bool { return o.Real == a.Real && o.Write && o.By == a.By }; !slices.ContainsFunc(f.Accesses, same) {
-			a.Below = s.below(ctx, &a, nil)
-			f.Accesses = append(f.Accesses, a)
 		}
 	}
 }
@@ -100,7 +90,7 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	}
 	eased := c.easing(f)
 	watched := slices.DeleteFunc(slices.Clone(git.Loose), open)
-	trees, places, binds := slices.Concat(roots, git.Shared), 0, c.rights.fully()
+	trees, places, binds := slices.Concat(roots, git.Shared), 0, conf.fully()
 	for _, path := range git.Firm {
 		if open(path) {
 			continue
@@ -139,16 +129,8 @@ func (l layout) bind(trees []string, path string) bool {
 		if path == tree || !pathname.Within(tree, path) {
 			continue
 		}
-		tree = repo.TopBelow(tree, path)
-		info, err := os.Lstat(path)
-		if err != nil || info.Mode()&os.ModeSymlink != 0 || behindLink(tree, path) {
-			return false
-		}
-		if !repo.IsLink(path) {
-			l.pin(tree, path)
-		}
-		l.put(path, sandbox.Read)
-		return true
+		bound, _ := l.shut(repo.TopBelow(tree, path), path)
+		return bound
 	}
 	return false
 }
@@ -158,21 +140,16 @@ func (l layout) bind(trees []string, path string) bool {
 func (c *Call) easing(f *permission.Facts) func(path string) bool {
 	var trees []string
 	for _, a := range f.Accesses {
-		if git := a.By > 0 && f.Commands[a.By-1].IsGit(); a.Write && !a.Unnamed && a.Dir && !git {
+		if a.Write && !a.Unnamed && a.Dir && !f.Command(&a).IsGit() {
 			trees = append(trees, a.OnDisk())
 		}
-	}
-	for i := range f.Accesses {
-		if dir := f.Accesses[i].Opens; deepest(c.rights.Places.Roots(), dir) != "" { // it is protected, and opened all the same
-			trees = append(trees, dir)
+		if pathname.WithinAny(c.rights.Places.Roots(), a.Opens) { // it is protected, and opened all the same
+			trees = append(trees, a.Opens)
 		}
 	}
 	trees = append(trees, c.git.places...)
-	in := func(path string) bool {
-		return slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(tree, path) })
-	}
 	return func(path string) bool {
-		return in(path) || repo.IsLink(path) && in(repo.Leads(path))
+		return pathname.WithinAny(trees, path) || repo.IsLink(path) && pathname.WithinAny(trees, repo.Leads(path))
 	}
 }
 
@@ -180,12 +157,12 @@ func (c *Call) easing(f *permission.Facts) func(path string) bool {
 // is: the fast tier shows nothing of that.
 func (r *Rights) gitElsewhere(f *permission.Facts) bool {
 	places := slices.Concat(r.Places.Roots(), r.Places.Readable())
-	for i := range f.Commands {
-		if !f.Commands[i].IsGit() {
-			continue
-		}
-		for _, dir := range f.Commands[i].Dirs {
-			if git, ok := repo.Discover(r.Places.Disk(at(dir, f.Dir))); ok && !git.LiesIn(places) {
+	for _, c := range f.Commands {
+		for _, dir := range c.Dirs {
+			if !c.IsGit() {
+				break
+			}
+			if git, ok := repo.Discover(r.Places.Disk(shell.From(f.Dir, dir))); ok && !git.LiesIn(places) {
 				return true
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -25,54 +24,50 @@ func always(permission.Rule) bool { return true }
 // PermissionRequest, which can allow what a rule could, and deny. The opinions are kept with the
 // call. An input that a hook has rewritten replaces the call's; PreToolUse hooks run again for one
 // that is not their own.
-func (c *Call) notify(ctx context.Context, env *tools.Env, outside func(func()) error) error {
-	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse}); err != nil {
+func (c *Call) notify(ctx context.Context, env *tools.Env) error {
+	if err := c.listen(ctx, env, hook.Input{Event: hook.PreToolUse}); err != nil {
 		return err
 	}
 	v := permission.Decide(c.facts, c.rights.Policy)
 	if v.Decision != permission.Ask {
 		return nil
 	}
-	rules := permission.Suggest(c.facts, v, c.rights.Anchors)
+	in := hook.Input{Event: hook.PermissionRequest}
+	for _, rule := range permission.Suggest(c.facts, v, c.rights.Anchors) {
+		in.Suggestions = append(in.Suggestions, hook.Suggest(rule))
+	}
 	input, before := c.parsed.input, len(c.opinions)
-	if err := c.listen(ctx, env, outside, hook.Input{Event: hook.PermissionRequest, Suggestions: suggestions(rules)}); err != nil || c.parsed.input == input {
+	if err := c.listen(ctx, env, in); err != nil || c.parsed.input == input {
 		return err
 	}
 	c.opinions = c.opinions[before:]
-	return c.listen(ctx, env, outside, hook.Input{Event: hook.PreToolUse})
+	return c.listen(ctx, env, hook.Input{Event: hook.PreToolUse})
 }
 
 // listen runs the hooks of one event, without a slot, and judges the call with their opinions.
-func (c *Call) listen(ctx context.Context, env *tools.Env, outside func(func()) error, in hook.Input) error {
+func (c *Call) listen(ctx context.Context, env *tools.Env, in hook.Input) error {
 	hooks := c.hooks(in.Event)
 	if len(hooks) == 0 {
 		return nil
 	}
 	var said hook.Result
-	if err := outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
+	if err := c.order.outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
 		return err
 	}
 	c.context = append(c.context, said.Context...)
-	c.opinions = append(c.opinions, opinionsOf(said)...)
+	c.opinions = append(c.opinions, said.Reasons...)
 	if said.Interrupt {
 		c.session.StopTurn(c, "a hook did not allow "+c.Title()+" and stopped the turn")
 	}
-	if said.Input != nil && said.Decision != hook.Deny {
-		before := c.parsed.input
+	if before := c.parsed.input; said.Input != nil {
 		if err := c.replace(said.Input); err != nil {
 			return err
 		}
-		c.notifyRewritten(before, in.Event)
+		if c.parsed.input != before {
+			c.session.Notice(c, Noticed{Code: "input_rewritten", CallID: c.Use.ID, Message: fmt.Sprintf("A %s hook has changed the input of the call: it is %s now.", in.Event, c.Title())})
+		}
 	}
 	return c.check(ctx, env)
-}
-
-// notifyRewritten notifies clients that hooks have changed the call's input.
-func (c *Call) notifyRewritten(before, event string) {
-	if c.parsed.input == before {
-		return
-	}
-	c.session.Notice(c, Noticed{Code: "input_rewritten", CallID: c.Use.ID, Message: fmt.Sprintf("A %s hook has changed the input of the call: it is %s now.", event, c.Title())})
 }
 
 // hooks returns those of an event that are for this call.
@@ -88,8 +83,8 @@ func (c *Call) hooks(event string) []*hook.Hook {
 }
 
 // afterwards runs the hooks for an executed call, and adds their answers to the result.
-func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended {
-	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(ran.Milliseconds())}
+func (c *Call) afterwards(env *tools.Env, ended Ended) Ended {
+	in := hook.Input{Event: hook.PostToolUse, DurationMS: new(c.usage.Ran.Milliseconds())}
 	switch {
 	case !c.started.Load():
 		return ended
@@ -119,8 +114,8 @@ func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended 
 		ended.Content, ended.Structured, ended.Spill = []tools.Block{{Text: *said.Output}}, nil, nil
 	}
 	for _, reason := range said.Reasons {
-		if reason.Decision == hook.Deny {
-			c.context = append(c.context, reason.Text)
+		if reason.Decision == permission.Deny {
+			c.context = append(c.context, reason.Reason)
 		}
 	}
 	c.context = append(c.context, said.Context...)
@@ -129,9 +124,9 @@ func (c *Call) afterwards(env *tools.Env, ended Ended, ran time.Duration) Ended 
 
 // notifyDenied runs the PermissionDenied hooks. The call does not wait for them.
 func (c *Call) notifyDenied(env *tools.Env, err error) {
-	var found *fault.Error
 	hooks := c.hooks(hook.PermissionDenied)
-	if len(hooks) == 0 || !errors.As(err, &found) || found.Kind != fault.Denied {
+	found, denied := errors.AsType[*fault.Error](err)
+	if len(hooks) == 0 || !denied || found.Kind != fault.Denied {
 		return
 	}
 	in := c.told(env, hook.Input{Event: hook.PermissionDenied, Reason: found.Message})
@@ -163,32 +158,16 @@ func (c *Call) report(said hook.Result) {
 
 // Notices converts the hooks' messages to the user, and their failures, to notices for clients.
 func Notices(said hook.Result) (list []Noticed) {
-	for _, text := range said.Failures {
-		list = append(list, Noticed{Code: "hook_failed", Message: text})
+	add := func(n Noticed, texts []string) {
+		for _, n.Message = range texts {
+			list = append(list, n)
+		}
 	}
-	for _, text := range said.Notes {
-		list = append(list, Noticed{Code: "hook_note", Message: text})
-	}
-	for _, text := range said.System {
-		list = append(list, Noticed{Code: "hook_message", Message: text})
-	}
+	add(Noticed{Code: "hook_failed"}, said.Failures)
+	add(Noticed{Code: "hook_note"}, said.Notes)
+	add(Noticed{Code: "hook_message"}, said.System)
 	if said.Stop != nil {
 		list = append(list, Noticed{Code: "hook_stop", Message: *said.Stop})
-	}
-	return list
-}
-
-func suggestions(rules []string) (list []hook.Suggestion) {
-	for _, rule := range rules {
-		list = append(list, hook.Suggest(rule))
-	}
-	return list
-}
-
-func opinionsOf(said hook.Result) (list []permission.Opinion) {
-	decisions := map[hook.Decision]permission.Decision{hook.Allow: permission.Allow, hook.Ask: permission.Ask, hook.Deny: permission.Deny}
-	for _, reason := range said.Reasons {
-		list = append(list, permission.Opinion{Decision: decisions[reason.Decision], Reason: reason.Text, Origin: reason.Origin})
 	}
 	return list
 }
@@ -202,20 +181,15 @@ func absolute(input, dir string) json.RawMessage {
 	changed := false
 	for _, name := range []string{"file_path", "notebook_path", "path"} {
 		var path string
-		if json.Unmarshal(fields[name], &path) != nil || path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "base64:") {
-			continue
+		if json.Unmarshal(fields[name], &path) == nil && path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "base64:") {
+			fields[name], _ = json.Marshal(filepath.Join(dir, path)) // a text always marshals
+			changed = true
 		}
-		fields[name], _ = json.Marshal(filepath.Join(dir, path)) // a text always marshals
-		changed = true
 	}
-	if !changed {
-		return json.RawMessage(input)
+	if text, err := json.Marshal(fields); changed && err == nil {
+		return text
 	}
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return json.RawMessage(input)
-	}
-	return text
+	return json.RawMessage(input)
 }
 
 // Given is the call's input as JSON, as the latest replacement has it. For the session's methods, as ReadOnly.
@@ -228,18 +202,11 @@ func ResponseOf(tool string, ended Ended) json.RawMessage {
 	if text, err := json.Marshal(ended.Structured); err == nil && ended.Structured != nil {
 		_ = json.Unmarshal(text, &fields) // a value that is not an object has no fields
 	}
-	text, err := json.Marshal(textOf(ended.Content))
-	if err != nil {
-		return nil
-	}
-	fields["content"] = text
+	fields["content"], _ = json.Marshal(textOf(ended.Content)) // a text always marshals
 	if tool == "Bash" {
-		fields["stdout"] = text
+		fields["stdout"] = fields["content"]
 	}
-	response, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
+	response, _ := json.Marshal(fields) // so does what was JSON
 	return response
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +54,7 @@ func (s *Stop) code() string { return cmp.Or(s.Code, s.Outcome.String()) }
 // stopOf returns the Stop in a cause's chain. Any other cause comes from the order itself, such as
 // a parent that has ended.
 func stopOf(cause error) *Stop {
-	var stop *Stop
-	if errors.As(cause, &stop) {
+	if stop, ok := errors.AsType[*Stop](cause); ok {
 		return stop
 	}
 	if errors.Is(cause, tools.ErrTimeout) {
@@ -66,8 +66,7 @@ func stopOf(cause error) *Stop {
 // NotStarted returns the end of a call that was never started. A cause that is a fault has its own
 // message.
 func NotStarted(cause error) Ended {
-	var found *fault.Error
-	if errors.As(cause, &found) {
+	if found, ok := errors.AsType[*fault.Error](cause); ok {
 		return Refuse(found)
 	}
 	stop := stopOf(cause)
@@ -171,12 +170,15 @@ func ReasonsOf(grounds []permission.Reason) (list []Reason) {
 }
 
 func outcomeOf(kind fault.Kind) Outcome {
-	return map[fault.Kind]Outcome{fault.Failed: Error, fault.Invalid: Invalid, fault.Denied: Denied}[kind]
+	return [...]Outcome{fault.Failed: Error, fault.Invalid: Invalid, fault.Denied: Denied}[kind]
 }
 
 func failed(outcome Outcome, err *fault.Error) Ended {
 	return Ended{Outcome: outcome, Fault: err, Content: []tools.Block{{Text: brief(err.Message)}}}
 }
+
+// add adds a text to the result.
+func (e *Ended) add(text string) { e.Content = append(slices.Clip(e.Content), tools.Block{Text: text}) }
 
 // after puts what a tool gave in front of the words about its end.
 func (e Ended) after(result tools.Result) Ended {

@@ -1,5 +1,6 @@
 // What the commands of a call that only reads need beside the paths that they name: which file each command word leads to,
-// the user's own configuration, and whether a list of places can hold all of it. It looks at the disk and starts nothing.
+// whether that is an installed program and runs what it seems to, the user's own configuration, and whether a list of places can
+// hold all of it. It looks at the disk and starts nothing.
 
 package pipeline
 
@@ -39,32 +40,29 @@ type reader struct {
 func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
 	s := c.search(f, env)
 	r := reader{unknown: map[int]string{}, programs: map[string]string{}}
-	for i := range f.Commands {
-		command := &f.Commands[i]
+	for i, command := range f.Commands {
 		if !command.ReadOnly {
 			continue
 		}
 		elsewhere := command.IsGit() && !slices.Equal(command.Dirs, []string{"."}) // what is named there is not looked for
 		r.wide = r.wide || elsewhere || shell.ReadsWidely(command.Name) || command.Alone
-		r.configured(s, shell.Configuration(command.Name))
+		r.configured(s, command.Name)
 		if command.Alone {
 			r.alone = append(r.alone, i)
 		}
-		if why := r.resolved(s, command); why != "" {
+		if why := r.resolved(s, &command); why != "" {
 			r.unknown[shell.Outermost(f.Commands, i)] = why
 		}
 	}
-	r.wide = r.wide || c.spills(f) || slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return isOwnProcess(a.Named) })
+	r.wide = r.wide || c.parsed.effects.Spills || slices.ContainsFunc(f.Accesses, func(a permission.Access) bool { return isOwnProcess(a.Named) })
 	return r
 }
 
 // A search is where command words and configuration are looked up.
 type search struct {
-	places   *workspace.Workspace
-	git      *repo.Finder
-	dir      string // the working directory
+	*Rights
+	dir      string // the working directory on the disk
 	environ  []string
-	home     string   // of the daemon's user; empty: not known
 	list     []string // the directories of PATH, absolute
 	writable []string
 	confined bool // the full tier confines the call
@@ -73,19 +71,17 @@ type search struct {
 // search works out where to look: in all of PATH, as the shell will.
 func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 	conf, places := c.rights.Confining, c.rights.Places
-	s := search{
-		places: places, git: conf.Git, dir: places.Disk(env.Dir), environ: env.Environ, home: c.rights.Anchors.Home,
-		confined: !c.rights.outside(f) && c.rights.fully(),
-	}
+	s := search{Rights: &c.rights, dir: places.Disk(env.Dir), environ: env.Environ, confined: !c.rights.outside(f) && conf.fully()}
 	s.writable = slices.Concat(places.Roots(), conf.Write, conf.Hidden, temps, conf.ownDirs(), []string{"/dev"})
 	for _, c := range conf.Caches {
 		s.writable = append(s.writable, c.Path, c.Upper())
 	}
+	s.writable = slices.DeleteFunc(s.writable, func(dir string) bool { return dir == "" })
 	for _, dir := range strings.Split(repo.Getenv(env.Environ, "PATH"), ":") { // an empty one is the working directory
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 			dir = filepath.Join(repo.Getenv(env.Environ, "HOME"), rest)
 		}
-		s.list = append(s.list, at(dir, env.Dir))
+		s.list = append(s.list, shell.From(env.Dir, dir))
 	}
 	return s
 }
@@ -94,10 +90,8 @@ func (c *Call) search(f *permission.Facts, env *tools.Env) search {
 // calls can write, a temporary directory, what belongs to the daemon, or of another user.
 func (s *search) changeable(path string) bool {
 	real := existing(path)
-	for _, path := range []string{filepath.Clean(path), real} {
-		if slices.ContainsFunc(s.writable, func(dir string) bool { return dir != "" && pathname.Within(dir, path) }) {
-			return true
-		}
+	if pathname.WithinAny(s.writable, filepath.Clean(path)) || pathname.WithinAny(s.writable, real) {
+		return true
 	}
 	info, err := os.Stat(real)
 	if err != nil || isSystems(real) {
@@ -121,7 +115,7 @@ func existing(path string) string {
 func (s *search) find(name string) (path string, before []string) {
 	for i, dir := range s.list {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(s.places.Disk(path)); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+		if info, err := os.Stat(s.Places.Disk(path)); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
 			return path, s.list[:i]
 		}
 	}
@@ -148,12 +142,12 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 	if path == "" {
 		return ""
 	}
-	path = at(path, s.dir)
+	path = shell.From(s.dir, path)
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case err != nil || s.changeable(path):
 		return fmt.Sprintf("`%s` is %s in this session, where calls can write, so it may do more than read", command.Name, path)
-	case !s.confined && (shell.LooksAround(command.Name) || !installed(path, s.home) && !installed(real, s.home)):
+	case !s.confined && (shell.LooksAround(command.Name) || !installed(path, s.Anchors.Home) && !installed(real, s.Anchors.Home)):
 		return fmt.Sprintf("`%s` is %s in this session, which nothing confines, so it may do more than read", command.Name, path)
 	}
 	if why := s.chooses(path, real); why != "" {
@@ -168,66 +162,36 @@ func (r *reader) resolved(s search, command *shell.Command) (why string) {
 
 // isSystems reports whether the path lies in what every confined program may read.
 func isSystems(path string) bool {
-	return slices.ContainsFunc(sandbox.SystemTrees, func(tree string) bool { return pathname.Within(tree, path) })
+	return pathname.WithinAny(sandbox.SystemTrees, path)
 }
 
-// gitConfigs are the configuration files of git among those that the table of programs names; the
-// first is used only by git.
-var gitConfigs = []string{"~/.gitconfig", "$XDG_CONFIG_HOME/git/config"}
-
-// configured notes files of the user's own configuration, as the table of programs names them.
-func (r *reader) configured(s search, names []string) {
-	if len(names) == 0 {
-		return
+// configured notes the files of the user's own configuration that a program reads by itself.
+func (r *reader) configured(s search, program string) {
+	home := s.Anchors.Home
+	dirs := []string{home + "/.config"}
+	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == repo.Getenv(s.environ, "XDG_CONFIG_HOME") {
+		dirs = append(dirs, dir) // of the daemon's own environment too, as long as the session's is the same
 	}
-	if s.home == "" || s.home != repo.Getenv(s.environ, "HOME") {
+	files, git := shell.ConfigurationIn(program, home, dirs)
+	switch {
+	case len(files) == 0:
+		return
+	case home == "" || home != repo.Getenv(s.environ, "HOME"):
 		r.wide = true // a call has set another home: it may name what it likes, and is shown no more than any
 		return
+	case git:
+		files = append(files, s.Confining.Git.Opened(home, repo.UserFiles(home)...)...)
 	}
-	for _, name := range names {
-		for _, path := range s.expanded(name) {
-			r.add(path)
-			if slices.Contains(gitConfigs, name) {
-				for _, named := range s.git.Opened(s.home, path) {
-					r.add(named)
-				}
-			}
-		}
+	for _, file := range files {
+		r.add(file)
 	}
-	if slices.Contains(names, gitConfigs[0]) {
-		r.named(s)
+	// The repository may belong to another user: it opens nothing that could not be seen anyway.
+	if own, ok := repo.Discover(s.dir); ok && git {
+		r.wide = r.wide || slices.ContainsFunc(s.Confining.Git.Opened(home, own.Configs()...), func(path string) bool {
+			real, err := filepath.EvalSymlinks(path)
+			return err == nil && s.Places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
+		})
 	}
-}
-
-// named searches for paths outside the roots that the repository's own configuration and the
-// system's name. The repository may belong to another user: it opens nothing that could not be seen
-// anyway.
-func (r *reader) named(s search) {
-	for _, path := range s.git.Opened(s.home, "/etc/gitconfig") {
-		r.add(path)
-	}
-	own, ok := repo.Discover(s.dir)
-	if !ok {
-		return
-	}
-	r.wide = r.wide || slices.ContainsFunc(s.git.Opened(s.home, own.Configs()...), func(path string) bool {
-		real, err := filepath.EvalSymlinks(path)
-		return err == nil && s.places.Place(real) == workspace.Outside && !slices.Contains(r.files, real)
-	})
-}
-
-// expanded returns what a name of the table stands for. The directory of configuration is that of the daemon's own
-// environment too, as long as the session's is the same.
-func (s *search) expanded(name string) (paths []string) {
-	if rest, ok := strings.CutPrefix(name, "~"); ok {
-		return []string{s.home + rest}
-	}
-	rest := strings.TrimPrefix(name, "$XDG_CONFIG_HOME")
-	paths = []string{s.home + "/.config" + rest}
-	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && dir == repo.Getenv(s.environ, "XDG_CONFIG_HOME") {
-		paths = append(paths, dir+rest)
-	}
-	return paths
 }
 
 // add notes a file if it exists.
@@ -245,22 +209,78 @@ var ownProcess = strings.Fields("status stat statm maps smaps smaps_rollup limit
 // isOwnProcess reports whether a path names what the kernel shows each process of itself. To the daemon the same name would
 // be another file.
 func isOwnProcess(path string) bool {
-	switch {
+	switch dir, name := filepath.Split(path); {
 	case path != filepath.Clean(path):
 		return false
-	case path == "/proc/mounts" || path == "/dev/fd":
-		return true
+	case dir == "/proc/self/", dir == "/proc/thread-self/":
+		return slices.Contains(ownProcess, name)
+	case dir == "/proc/self/fd/":
+		return strings.Trim(name, "0123456789") == ""
 	}
-	if number, ok := strings.CutPrefix(path, "/proc/self/fd/"); ok {
-		return number != "" && strings.Trim(number, "0123456789") == ""
-	}
-	if rest, ok := strings.CutPrefix(path, "/proc/net/"); ok {
-		return !strings.Contains(rest, "/")
-	}
-	for _, dir := range []string{"/proc/self/", "/proc/thread-self/"} {
-		if rest, ok := strings.CutPrefix(path, dir); ok {
-			return slices.Contains(ownProcess, rest)
+	return path == "/proc/mounts" || path == "/dev/fd" || filepath.Dir(path) == "/proc/net"
+}
+
+// systemPlaces are where a system keeps programs that only its owner installs, and homePlaces where installers put them
+// below the home directory.
+var (
+	systemPlaces = strings.Fields("/bin /sbin /lib /lib64 /usr /opt /snap /var/lib/snapd /nix /run/current-system /run/wrappers /etc/profiles" +
+		" /etc/alternatives /home/linuxbrew/.linuxbrew /Library /System")
+	homePlaces = strings.Fields("bin go .local .cargo .nvm .fnm .asdf .pyenv .rbenv .nodenv .goenv .bun .deno .sdkman .dotnet .nix-profile" +
+		" .linuxbrew .npm-global .yarn .opam .ghcup .cabal .juliaup")
+)
+
+// installed reports whether the path lies where programs are installed, by the system or below home, and is not a shim.
+func installed(path, home string) bool {
+	inHome, err := filepath.Rel(home, path)
+	return filepath.Base(filepath.Dir(path)) != "shims" &&
+		(pathname.WithinAny(systemPlaces, path) || err == nil && pathname.WithinAny(homePlaces, inHome))
+}
+
+// A chooser runs a version of a program that a file names which it finds in the working directory or above.
+type chooser struct {
+	dir, program string // it lies in a directory of that name, or is that program
+	files        string
+}
+
+// choosers are managers of versions, after their manuals. Absent: those of which a program of the table has a refusal of its
+// own, such as corepack.
+var choosers = []chooser{
+	{dir: "shims", files: ".tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .config/mise/config.toml .python-version .ruby-version" +
+		" .node-version .nvmrc .go-version .java-version .php-version .perl-version .prototools .swift-version"},
+	{dir: ".volta/bin", files: "package.json"},
+	{dir: ".proto/bin", files: ".prototools"},
+	{program: "rustup", files: "rust-toolchain rust-toolchain.toml"},
+	{program: "mise", files: ".tool-versions .mise.toml mise.toml"},
+	{program: "aqua-proxy", files: "aqua.yaml .aqua.yaml"},
+}
+
+// chooses returns the file by which the program at a path would choose what it runs, if calls can
+// write it and it contains more than a version; empty: none.
+func (s *search) chooses(path, real string) string {
+	for _, m := range choosers {
+		if m.program != "" && filepath.Base(real) != m.program || m.dir != "" && !strings.HasSuffix(filepath.Dir(path), "/"+m.dir) {
+			continue
+		}
+		for dir := s.dir; ; dir = filepath.Dir(dir) {
+			for name := range strings.FieldsSeq(m.files) {
+				if file := filepath.Join(dir, name); s.changeable(file) && !versionsOnly(file) {
+					return file
+				}
+			}
+			if dir == "/" {
+				break
+			}
 		}
 	}
-	return false
+	return ""
+}
+
+// versionsOnly reports whether a file is not there, or holds names and numbers only: no path, and no address.
+func versionsOnly(file string) bool {
+	if _, err := os.Lstat(file); os.IsNotExist(err) {
+		return true
+	}
+	data, err := repo.ReadSmall(file)
+	text := string(data)
+	return err == nil && !strings.ContainsAny(text, "/:\\(){}") && !strings.Contains(text, "..") && !strings.Contains(text, "path")
 }

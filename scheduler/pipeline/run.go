@@ -32,9 +32,9 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	c.ahead.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begun = true
+	c.order, c.usage.Waited = order{outside, alone}, time.Since(c.accepted)
 	env := c.session.Begin(c)
-	ended := c.noted(c.way(ctx, env, order{outside, alone}, Usage{Waited: time.Since(c.accepted)}))
+	ended := c.noted(c.way(ctx, env))
 	var seen map[string]workspace.State
 	if env.Files != nil {
 		seen = env.Files.ReadState()
@@ -56,21 +56,21 @@ type order struct {
 	alone   func() error
 }
 
-func (c *Call) way(ctx context.Context, env *tools.Env, order order, usage Usage) (ended Ended) {
+func (c *Call) way(ctx context.Context, env *tools.Env) (ended Ended) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			ended = c.panicked(broken)
 		}
-		ended.Usage = usage
+		ended.Usage = c.usage
 	}()
-	if err := c.permit(ctx, env, order, &usage); err != nil {
+	if err := c.permit(ctx, env); err != nil {
 		c.notifyDenied(env, err)
 		return refused(ctx, err)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
-	ended = c.afterwards(env, c.act(ctx, env, &usage), usage.Ran)
+	ended = c.afterwards(env, c.act(ctx, env))
 	return ended.capped(env)
 }
 
@@ -80,7 +80,7 @@ func (c *Call) way(ctx context.Context, env *tools.Env, order order, usage Usage
 //
 // A call that was accepted as one that may run beside others, and turns out to change something, goes on alone. It is judged again
 // then too.
-func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *Usage) error {
+func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 	var yes *Question
 	alone := !c.concurrent
 	for heard := ""; ; {
@@ -88,7 +88,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *U
 			return err
 		}
 		if c.parsed.input != heard {
-			if err := c.notify(ctx, env, order.outside); err != nil {
+			if err := c.notify(ctx, env); err != nil {
 				return err
 			}
 			heard = c.parsed.input
@@ -110,14 +110,14 @@ func (c *Call) permit(ctx context.Context, env *tools.Env, order order, usage *U
 			}
 			return nil
 		case permitted:
-			if err := order.alone(); err != nil {
+			if err := c.order.alone(); err != nil {
 				return err
 			}
 			alone = true
 			continue
 		}
 		var err error
-		if yes, err = c.ask(ctx, order.outside, q, usage); err != nil && !errors.Is(err, ErrMoot) {
+		if yes, err = c.ask(ctx, q); err != nil && !errors.Is(err, ErrMoot) {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 // unconfined returns the commands that only count as read-only where the whole call may change nothing, if this one may, each
 // with the reason as a clause.
 func (c *Call) unconfined() map[int]string {
-	if !c.facts.Opaque && len(c.parsed.effects.Writes) == 0 && c.rights.fully() && !c.rights.outside(c.facts) {
+	if !c.facts.Opaque && len(c.parsed.effects.Writes) == 0 && c.rights.Confining.fully() && !c.rights.outside(c.facts) {
 		return nil
 	}
 	steered := map[int]string{}
@@ -173,17 +173,17 @@ func (c *Call) question(v permission.Verdict) Question {
 
 // ask asks the question and waits, without a slot, for the answer. It returns what the yes is for:
 // the question, or the one that the input of the answer would have led to.
-func (c *Call) ask(ctx context.Context, outside func(func()) error, q Question, usage *Usage) (yes *Question, err error) {
+func (c *Call) ask(ctx context.Context, q Question) (yes *Question, err error) {
 	var input string
 	since := time.Now()
-	if gone := outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
+	if gone := c.order.outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
 		err = gone
 	}
-	usage.Asked += time.Since(since)
+	c.usage.Asked += time.Since(since)
 	if err != nil {
 		return nil, err
 	}
-	c.asked.Store(&q.Verdict.Reasons)
+	c.asked.Store(q.Verdict.Reasons)
 	if input == "" {
 		return &q, nil
 	}
@@ -210,16 +210,15 @@ func (c *Call) replace(input json.RawMessage) error {
 }
 
 // act records the start and runs the action under its time limit.
-func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
+func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	confined, err := c.enclose(ctx, env)
 	if err != nil {
 		return refused(ctx, err)
 	}
-	usage.Tier = confined.Tier
 	if err := c.session.Pace(ctx, c); err != nil {
 		return refused(ctx, err)
 	}
-	if err := c.session.Start(c, Started{Tier: usage.Tier, Verdict: c.verdict}); err != nil {
+	if err := c.session.Start(c, Started{Tier: confined.Tier, Verdict: c.verdict}); err != nil {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)
@@ -228,16 +227,15 @@ func (c *Call) act(ctx context.Context, env *tools.Env, usage *Usage) Ended {
 	env.Ask = c.asking(watch)
 	result, err := c.carryOut(ctx, env)
 	ran, asked := watch.took()
-	usage.Ran, usage.Asked = ran, usage.Asked+asked
+	c.usage.Ran, c.usage.Asked = ran, c.usage.Asked+asked
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
-		usage.Tier = confined.Tier
 	}
 	confined.Denials = denials(env.Box.Denials())
 	if err == nil && c.ReadOnly() { // such as the lock of git's index, or a cache: it did without
 		confined.Denials = slices.DeleteFunc(confined.Denials, func(d SandboxDenial) bool { return d.Operation == sandbox.Writing })
 	}
-	return settle(ctx, result, err, usage.Ran).confined(confined, c.rights.UserFile)
+	return settle(ctx, result, err, ran).confined(confined, c.rights.UserFile)
 }
 
 // carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
@@ -258,13 +256,8 @@ func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, erro
 // startsPrograms reports whether a program reads the disk in the call, here or in a server, even if
 // it only reads.
 func (c *Call) startsPrograms() bool {
-	switch c.Tool.Spec().Origin {
-	case tools.Program, tools.MCP:
-		return true
-	case tools.Client:
-		return false
-	}
-	return c.parsed.effects.Opaque || len(c.parsed.effects.Commands) > 0
+	origin, effects := c.Tool.Spec().Origin, c.parsed.effects
+	return origin == tools.Program || origin == tools.MCP || origin == tools.BuiltIn && (effects.Opaque || len(effects.Commands) > 0)
 }
 
 // watched runs an action that sees unsaved text in editors too, or runs where that text is. Errors
@@ -311,11 +304,11 @@ func (c *Call) AskAhead(ctx context.Context) {
 		return // its turn has come
 	}
 	defer c.mu.Unlock()
-	if c.begun {
-		return
-	}
 	ctx, cancel := c.ahead.begin(ctx)
 	defer cancel()
+	if ctx.Err() != nil {
+		return
+	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
 	if c.check(ctx, c.session.Peek(c)) != nil || ctx.Err() != nil {
 		return
@@ -337,7 +330,7 @@ func (c *Call) noted(ended Ended) Ended {
 		notes = append([]string{c.parsed.note}, notes...)
 	}
 	for _, note := range notes {
-		ended.Content = append(ended.Content[:len(ended.Content):len(ended.Content)], tools.Block{Text: note})
+		ended.add(note)
 	}
 	return ended
 }
@@ -348,19 +341,11 @@ func (c *Call) abort(ended Ended) error {
 	if !c.started.Load() || ended.Outcome != Error && ended.Outcome != TimedOut {
 		return nil
 	}
-	aborting := c.Tool.Spec().OnFailure == tools.AbortSiblings
-	switch c.session.Policy(c) {
-	case AbortOnNone:
-		return nil
-	case AbortOnMutatingBash:
-		aborting = aborting && !c.ReadOnly()
-	case AbortOnAny:
-		aborting = true
+	policy, aborts := c.session.Policy(c), c.Tool.Spec().OnFailure == tools.AbortSiblings
+	if policy == AbortOnAny || aborts && (policy == AbortOnBash || policy == AbortOnMutatingBash && !c.ReadOnly()) {
+		return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
 	}
-	if !aborting {
-		return nil
-	}
-	return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
+	return nil
 }
 
 // because returns a few words about why a call failed, for a command with its exit code: the first sentence of its error.

@@ -1,4 +1,5 @@
-// The directories for temporary files: which of them a call sees, and how its processes find them.
+// The directories of the session's own that its processes find in the place of the machine's and the user's: those for temporary
+// files, and the caches of programs.
 
 package pipeline
 
@@ -10,7 +11,6 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
-	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/repo"
@@ -33,7 +33,7 @@ func (conf Confining) ownDirs() (dirs []string) {
 // mounted, and outside, the working directory is its path on the disk.
 func (r *Rights) located(f *permission.Facts, env *tools.Env) *workspace.Workspace {
 	places := r.Places
-	if outside := r.outside(f); outside || !r.fully() {
+	if outside := r.outside(f); outside || !r.Confining.fully() {
 		env.Dir = places.Disk(env.Dir)
 		f.Dir = env.Dir
 		if outside {
@@ -47,7 +47,7 @@ func (r *Rights) located(f *permission.Facts, env *tools.Env) *workspace.Workspa
 // names.
 func (r *Rights) unmounted(f *permission.Facts) bool {
 	starts := f.External == "" && (f.Opaque || len(f.Commands) > 0)
-	return starts && !r.outside(f) && !r.fully()
+	return starts && !r.outside(f) && !r.Confining.fully()
 }
 
 // unmountedFault returns a fault that names the path by which a program finds the file.
@@ -60,33 +60,28 @@ func unmountedFault(p workspace.Path) error {
 // tempDir returns TMPDIR, as NAME=value, if the call's processes need another one than the
 // session's; otherwise "". In the sandbox it is a directory where files can be made.
 func (c *Call) tempDir() []string {
-	temps := c.rights.Confining.Temps
+	conf, places := c.rights.Confining, c.rights.Places
 	dir := repo.Getenv(c.environ, "TMPDIR")
 	switch {
-	case len(temps) == 0:
+	case len(conf.Temps) == 0:
 		return nil
-	case !c.rights.fully():
-		return []string{"TMPDIR=" + temps[0].Dir}
+	case !conf.fully():
+		return []string{"TMPDIR=" + conf.Temps[0].Dir}
 	case dir == "" && c.environ != nil:
 		return nil
 	}
-	places := c.rights.Places
-	if real, err := places.Resolve("/", dir); err == nil && filepath.IsAbs(dir) {
-		place := places.Place(real.Real)
-		if place == workspace.InRoot || place == workspace.Scratch || deepest(c.rights.Confining.Write, real.Real) != "" {
-			return nil
-		}
+	real, err := places.Resolve("/", dir)
+	if place := places.Place(real.Real); err == nil && filepath.IsAbs(dir) &&
+		(place == workspace.InRoot || place == workspace.Scratch || pathname.WithinAny(conf.Write, real.Real)) {
+		return nil
 	}
-	return []string{"TMPDIR=" + temps[0].Name}
+	return []string{"TMPDIR=" + conf.Temps[0].Name}
 }
 
 // temp mounts the session's directories for temporary files over the machine's.
 func (l layout) temp(conf Confining) {
 	for _, t := range conf.Temps {
-		if slices.ContainsFunc(l.policy.Places, func(p sandbox.Place) bool { return p.Path == t.Name }) {
-			continue
-		}
-		l.policy.Places = append(l.policy.Places, sandbox.Place{Path: t.Name, Access: sandbox.Write, Source: t.Dir})
+		l.add(sandbox.Place{Path: t.Name, Access: sandbox.Write, Source: t.Dir})
 	}
 }
 
@@ -106,11 +101,6 @@ func (r *Rights) seesTemporary(f *permission.Facts) bool {
 	})
 }
 
-// spills reports whether a script that only reads may make temporary files: bash does for here-documents.
-func (c *Call) spills(f *permission.Facts) bool {
-	return shell.HasHeredoc(about(c.parsed.input)) || slices.ContainsFunc(f.Commands, shell.Command.Spills)
-}
-
 // maxLocated is how many new temporary files are reported. The number is our own: a user opens one
 // or two.
 const maxLocated = 5
@@ -128,15 +118,10 @@ func (c *Call) locate(made []string) {
 	told := 0
 	for _, real := range made {
 		if seen := c.rights.Places.Seen(real); seen != real && told < maxLocated {
-			c.context = append(c.context, located(seen, real))
+			c.context = append(c.context, fmt.Sprintf("[%s is a temporary file of this session. Outside of it, it is %s.]", seen, real))
 			told++
 		}
 	}
-}
-
-// located returns a sentence with the path of a session's own temporary file outside the session.
-func located(seen, real string) string {
-	return fmt.Sprintf("[%s is a temporary file of this session. Outside of it, it is %s.]", seen, real)
 }
 
 // missed reports which names in a command that ran outside the sandbox are the session's own
@@ -149,4 +134,35 @@ func (c *Call) missed() {
 			c.context = append(c.context, fmt.Sprintf("[The command ran outside of the sandbox, where %s is the machine's. The session's own is %s.]", p.Shown(), p.Real))
 		}
 	}
+}
+
+// A Cache is where programs keep what they can make again. Calls for the same roots share what they write there.
+type Cache struct {
+	sandbox.Place
+	Variable string // by which programs find it if it is elsewhere; empty: there is none
+}
+
+// caches lays what processes have kept over the user's own caches that are not hidden.
+func (l layout) caches(conf Confining) {
+	if l.Tier != sandbox.Full {
+		return
+	}
+	for _, c := range conf.Caches {
+		if l.at(c.Path) != sandbox.Hidden {
+			l.add(c.Place)
+		}
+	}
+}
+
+// moved are the variables by which programs find their caches where those cannot stand at the user's own.
+func (conf Confining) moved(p sandbox.Policy) (environ []string) {
+	if confinement, err := conf.Runner.Confinement(p); err != nil || p.Strict || confinement.Tier != sandbox.Fast {
+		return nil
+	}
+	for _, c := range conf.Caches {
+		if c.Variable != "" {
+			environ = append(environ, c.Variable+"="+c.Upper())
+		}
+	}
+	return environ
 }

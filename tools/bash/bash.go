@@ -78,7 +78,7 @@ func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
 		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(),
-		Unknown: a.Unknown(), Unconfined: in.Unconfined,
+		Unknown: a.Unknown(), Unconfined: in.Unconfined, Spills: a.Spills(in.Command),
 	}
 	for _, r := range a.Redirects {
 		list := &e.Reads

@@ -65,8 +65,7 @@ func (e *Error) With(details any) *Error {
 // From returns the Error in err's chain. Any other error becomes a Failed "internal": a tool has
 // returned an error without a message for models.
 func From(err error) *Error {
-	var found *Error
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[*Error](err); ok {
 		return found
 	}
 	return Failedf("internal", "The tool returned an unexpected error: %v.", err)

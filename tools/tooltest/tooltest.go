@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -134,7 +133,12 @@ func checkFault(t *testing.T, err error) {
 func checkCase(t *testing.T, tool tools.Tool, c Case) {
 	t.Helper()
 	room := NewRoom(t)
-	room.furnish(c)
+	for name, content := range c.Files {
+		room.Put(room.expand(name), room.expand(content))
+	}
+	for _, name := range c.Seen {
+		room.Read(filepath.Join(room.Root, name))
+	}
 	input := room.expand(c.Input)
 	if c.Task != "" {
 		input = strings.ReplaceAll(input, "$TASK", room.Background(c.Task))
@@ -242,17 +246,6 @@ func NewRoom(t testing.TB) *Room {
 // expand puts the root's path in place of $ROOT.
 func (r *Room) expand(text string) string { return strings.ReplaceAll(text, "$ROOT", r.Root) }
 
-// furnish writes the files of a case, and has the session read those that it has seen.
-func (r *Room) furnish(c Case) {
-	r.t.Helper()
-	for name, content := range c.Files {
-		r.Put(r.expand(name), r.expand(content))
-	}
-	for _, name := range c.Seen {
-		r.Read(filepath.Join(r.Root, name))
-	}
-}
-
 // Background starts a command in the background and gives the task's id.
 func (r *Room) Background(command string) string {
 	r.t.Helper()
@@ -329,14 +322,11 @@ func (r *Room) snapshot() map[string]string {
 
 // difference names one path in which two snapshots differ; empty: none.
 func difference(before, after map[string]string) string {
-	for path, was := range before {
-		if after[path] != was {
-			return path
-		}
-	}
-	for path := range maps.Keys(after) {
-		if _, had := before[path]; !had {
-			return path
+	for _, snapshot := range []map[string]string{before, after} {
+		for path := range snapshot {
+			if before[path] != after[path] {
+				return path
+			}
 		}
 	}
 	return ""

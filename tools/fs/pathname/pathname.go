@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -54,4 +55,9 @@ func Program(name, dir string, environ []string) (string, error) {
 func Executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
+}
+
+// WithinAny reports whether path is one of the directories or lies below one.
+func WithinAny(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return Within(dir, path) })
 }
