@@ -73,7 +73,8 @@ func (s *server) put(path string, text []byte) *document {
 	d.version++
 	d.uses++
 	valid := strings.ToValidUTF8(string(text), "\uFFFD")
-	next := &document{version: d.version, sum: sha256.Sum256(text), used: d.uses, shownAt: s.published.now()}
+	_, shownAt := s.news.of(path)
+	next := &document{version: d.version, sum: sha256.Sum256(text), used: d.uses, shownAt: shownAt}
 	if d.open[path] == nil {
 		s.makeRoom()
 		s.notify("textDocument/didOpen", map[string]any{

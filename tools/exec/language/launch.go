@@ -33,14 +33,16 @@ var ordinary = limits{answerLimit, startLimit, loadLimit, publishLimit, baseLimi
 func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, error) {
 	srv := &server{
 		spec: spec, root: root, limits: s.limits, stderr: &sandbox.Ending{Most: maxStderr}, gone: make(chan struct{}), units: utf16Units,
-		documents: newDocuments(), loads: newLoads(), published: newPublished(),
+		documents: newDocuments(), news: newNews(),
 	}
+	srv.life, srv.end = context.WithCancelCause(ctx)
 	srv.documents.stamps = srv.scan(ctx)
 	printed, err := s.spawn(srv)
 	if err != nil {
+		srv.end(nil)
 		return nil, err
 	}
-	srv.conn = jsonrpc2.NewConn(ctx, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
+	srv.conn = jsonrpc2.NewConn(srv.life, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
 	s.work.Go(func() { srv.attend(printed) })
 	if err := srv.greet(ctx); err != nil {
 		srv.end(err)
@@ -60,7 +62,7 @@ func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
 	environ := box.Environ(s.host.Environ())
 	far, near, err := os.Pipe()
 	if err != nil {
-		return nil, fault.Failedf("language_server_failed", "%s was not started: %v.", srv.spec.name(), err)
+		return nil, failedf("%s was not started: %v.", srv.spec.name(), err)
 	}
 	defer far.Close()
 	reader, writer := io.Pipe()
@@ -70,24 +72,20 @@ func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
 	})
 	if err != nil {
 		_ = near.Close()
-		return nil, unstarted(srv.spec, err)
+		var unavailable *sandbox.UnavailableError
+		if errors.As(err, &unavailable) {
+			return nil, fault.Failedf("sandbox_unavailable", "%s was not started: %v.", srv.spec.name(), err)
+		}
+		return nil, failedf("%s was not started: %v.", srv.spec.name(), err)
 	}
 	srv.output, srv.stream = reader, newStream(reader, near)
 	return writer, nil
 }
 
-func unstarted(spec Server, err error) error {
-	var unavailable *sandbox.UnavailableError
-	if errors.As(err, &unavailable) {
-		return fault.Failedf("sandbox_unavailable", "%s was not started: %v.", spec.name(), err)
-	}
-	return fault.Failedf("language_server_failed", "%s was not started: %v.", spec.name(), err)
-}
-
 // greet initializes the server.
 func (s *server) greet(ctx context.Context) error {
 	var about struct {
-		Capabilities abilities `json:"capabilities"`
+		Capabilities map[string]json.RawMessage `json:"capabilities"`
 	}
 	err := s.once(ctx, s.limits.start, "initialize", wireInitialize{
 		Root: uriOf(s.root), Folders: []wireFolder{{uriOf(s.root), filepath.Base(s.root)}},
@@ -97,16 +95,17 @@ func (s *server) greet(ctx context.Context) error {
 	var refusal *jsonrpc2.Error
 	switch {
 	case errors.As(err, &gone):
-		return fault.Failedf("language_server_failed", "%s while it was starting.", gone.words)
+		return failedf("%s while it was starting.", gone.words)
 	case errors.As(err, &refusal):
-		return fault.Failedf("language_server_failed", "%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
+		return failedf("%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
 	case err != nil:
 		return err
 	}
 	s.can = about.Capabilities
-	switch s.can.PositionEncoding {
-	case utf8Units, utf32Units:
-		s.units = s.can.PositionEncoding
+	var units unit
+	_ = json.Unmarshal(s.can["positionEncoding"], &units) // without a known one the default counts
+	if units == utf8Units || units == utf32Units {
+		s.units = units
 	}
 	s.notify("initialized", struct{}{})
 	return nil

@@ -117,23 +117,11 @@ type wireFileEvent struct {
 	Type int    `json:"type"`
 }
 
-// abilities are a server's capabilities: each is absent, a boolean or an object.
-type abilities struct {
-	Definition       json.RawMessage `json:"definitionProvider"`
-	References       json.RawMessage `json:"referencesProvider"`
-	Hover            json.RawMessage `json:"hoverProvider"`
-	Implementation   json.RawMessage `json:"implementationProvider"`
-	DocumentSymbols  json.RawMessage `json:"documentSymbolProvider"`
-	WorkspaceSymbols json.RawMessage `json:"workspaceSymbolProvider"`
-	Calls            json.RawMessage `json:"callHierarchyProvider"`
-	Rename           json.RawMessage `json:"renameProvider"`
-	Diagnostics      json.RawMessage `json:"diagnosticProvider"` // it supports requests, and publishes all the same
-	PositionEncoding unit            `json:"positionEncoding"`
-}
-
-// able reports whether a capability is present.
-func able(said json.RawMessage) bool {
-	return len(said) > 0 && string(said) != "null" && string(said) != "false"
+// able reports whether the server has a capability: it is absent, a boolean or an object. One with
+// diagnosticProvider supports requests, and publishes all the same.
+func (s *server) able(capability string) bool {
+	value := string(s.can[capability])
+	return value != "" && value != "null" && value != "false"
 }
 
 // wanted are the client capabilities.
