@@ -75,17 +75,16 @@ func validate(in *Input) error {
 	if !known {
 		fields("/operation", fmt.Sprintf("%q is not one of definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics, rename_preview", in.Operation))
 	}
-	for _, n := range []struct {
-		name  string
-		value int
-	}{{"line", in.Line}, {"character", in.Character}} {
+	number := func(name string, value int) {
 		switch {
-		case n.value < 0:
-			fields("/"+n.name, fmt.Sprintf("%d is not a valid number of a %s; they count from 1", n.value, n.name))
-		case n.value == 0 && asked.place:
-			fields("/"+n.name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, n.name))
+		case value < 0:
+			fields("/"+name, fmt.Sprintf("%d is not a valid number of a %s; they count from 1", value, name))
+		case value == 0 && asked.place:
+			fields("/"+name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, name))
 		}
 	}
+	number("line", in.Line)
+	number("character", in.Character)
 	switch {
 	case asked.query && strings.TrimSpace(in.Query) == "":
 		fields("/query", in.Operation+" needs it")

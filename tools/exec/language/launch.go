@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -20,14 +19,6 @@ import (
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/pathname"
 )
-
-// limits are limits of time that tests shorten.
-type limits struct {
-	answer, start, load, publish, base time.Duration
-	firstBackOff                       time.Duration
-}
-
-var ordinary = limits{answerLimit, startLimit, loadLimit, publishLimit, baseLimit, firstBackOff}
 
 // launch starts and initializes a server. ctx is the set's; the server ends with ctx at the latest.
 func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, error) {
