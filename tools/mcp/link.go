@@ -46,10 +46,12 @@ type link struct {
 	err     error        // why it has ended; set before gone is closed
 	slow    atomic.Int64 // of a process: when it was last heard from before it failed to answer in time
 
-	mu      sync.Mutex
-	calls   []*running // oldest first
-	last    int        // number of the last call
-	leaving bool       // it accepts no more calls
+	life  context.Context // ends with errLeft when the connection accepts no more calls
+	leave context.CancelCauseFunc
+
+	mu    sync.Mutex
+	calls []*running // oldest first
+	last  int        // number of the last call
 }
 
 // connect makes a connection and does the handshake. The connection lives as long as ctx. hear is
@@ -70,6 +72,7 @@ func connect(ctx context.Context, e Entry, host Host, hear func(level, text stri
 func handshake(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte), protocol string) (*link, error) {
 	l := &link{entry: e, gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
 	ctx, l.cancel = context.WithCancel(ctx)
+	l.life, l.leave = context.WithCancelCause(context.Background())
 	transport, err := l.reach(e, host, junk)
 	if err != nil {
 		l.cancel()
@@ -181,15 +184,13 @@ func (l *link) quieten(ctx context.Context) {
 	_ = l.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"}) //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 }
 
-// begin registers a call, and reports whether there is still a connection for it. The caller ends
-// it.
-func (l *link) begin(r *running) bool {
+// begin registers a call. The caller ends it.
+func (l *link) begin(r *running) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
 	r.token = "call-" + strconv.Itoa(l.last)
 	l.calls = append(l.calls, r)
-	return !l.leaving
 }
 
 func (l *link) end(r *running) {
@@ -235,6 +236,18 @@ func (l *link) ended() bool {
 	}
 }
 
+// lasts waits until the tools have changed, and reports whether there is still a connection.
+func (l *link) lasts(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+	case <-l.gone:
+	case <-l.broken:
+	case <-l.relist:
+		return true
+	}
+	return false
+}
+
 // drop reports that the server is gone, if the connection itself does not notice.
 func (l *link) drop() { signal(l.broken) }
 
@@ -247,12 +260,7 @@ func (l *link) release() {
 	if l.process != nil {
 		l.cut()
 	}
-	l.mu.Lock()
-	l.leaving = true
-	for _, r := range l.calls {
-		r.cancel(errLeft) // the SDK waits for them
-	}
-	l.mu.Unlock()
+	l.leave(errLeft)                       // the SDK waits for the calls
 	late := time.AfterFunc(parting, l.cut) // notifies a server on the network that the session is over
 	if l.session != nil {
 		_ = l.session.Close()
@@ -280,7 +288,7 @@ func (l *link) why() string {
 		return l.process.why()
 	}
 	if l.ended() && l.err != nil {
-		return "the connection has ended: " + ellipsis.Runes(line(l.entry.words(l.err)), 300)
+		return "the connection has ended: " + l.entry.brief(l.err)
 	}
 	return "the connection has ended"
 }

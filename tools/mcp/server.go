@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -175,7 +176,7 @@ func (s *server) list(ctx context.Context, l *link) error {
 	s.tools, s.status.Tools, s.status.LeftOut = defined, len(defined), leftOut
 	s.mu.Unlock()
 	if news {
-		s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("Some tools of the MCP server %s are left out. %s", s.entry.Name, some(leftOut))})
+		s.notice("mcp_left_out", "Some tools of the MCP server %s are left out. %s", s.entry.Name, some(leftOut))
 	}
 	return nil
 }
@@ -183,14 +184,11 @@ func (s *server) list(ctx context.Context, l *link) error {
 // some returns a few of several sentences.
 func some(sentences []string) string {
 	const few = 3
-	text := ""
-	for _, sentence := range sentences[:min(few, len(sentences))] {
-		text += sentence + " "
-	}
+	text := strings.Join(sentences[:min(few, len(sentences))], " ")
 	if more := len(sentences) - few; more > 0 {
-		text += fmt.Sprintf("(%d more.) ", more)
+		text += fmt.Sprintf(" (%d more.)", more)
 	}
-	return text[:len(text)-1]
+	return text
 }
 
 // serve listens until the connection or ctx has ended, and releases the connection.
@@ -198,24 +196,15 @@ func (s *server) serve(ctx context.Context, l *link) {
 	s.notify()
 	// A server that changes its tools all the time is asked for them once a second.
 	often := rate.NewLimiter(1, 3)
-	for open := true; open; {
-		select {
-		case <-ctx.Done():
-			open = false
-		case <-l.gone:
-			open = false
-		case <-l.broken:
-			open = false
-		case <-l.relist:
-			if often.Wait(ctx) == nil {
-				s.listAgain(ctx, l)
-			}
+	for l.lasts(ctx) {
+		if often.Wait(ctx) == nil {
+			s.listAgain(ctx, l)
 		}
 	}
 	if ctx.Err() == nil {
 		why := l.why()
 		s.update(func() { s.link, s.status.State, s.status.Why = nil, Restarting, why })
-		s.notice(Notice{Code: "mcp_server_gone", Message: fmt.Sprintf("The MCP server %s has ended: %s. It is started again.", s.entry.Name, why)})
+		s.notice("mcp_server_gone", "The MCP server %s has ended: %s. It is started again.", s.entry.Name, why)
 	} else {
 		s.update(func() { s.link = nil })
 	}
@@ -227,7 +216,7 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 	defer cancel()
 	if err := s.list(ctx, l); err != nil {
 		if !l.ended() && ctx.Err() == nil {
-			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s reports that its tools have changed, but could not list them: %s. The previous ones stay listed.", s.entry.Name, ellipsis.Runes(line(s.entry.words(err)), 300))})
+			s.notice("mcp_left_out", "The MCP server %s reports that its tools have changed, but could not list them: %s. The previous ones stay listed.", s.entry.Name, s.entry.brief(err))
 		}
 		return
 	}
@@ -240,13 +229,12 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 		return
 	}
 	why := ellipsis.Runes(clean(s.entry.words(err)), 1000)
-	given := times == manyStarts
 	s.update(func() { s.status.State, s.status.Why = Failed, why })
-	switch {
-	case times == 1:
-		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start: %s. More attempts follow.", s.entry.Name, s.entry.Origin, why)})
-	case given:
-		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start %d times in a row: %s. The next attempt is made when one of its tools is called, or its entry changes.", s.entry.Name, s.entry.Origin, times, why)})
+	switch times {
+	case 1:
+		s.notice("mcp_server_failed", "The MCP server %s (%s) did not start: %s. More attempts follow.", s.entry.Name, s.entry.Origin, why)
+	case manyStarts:
+		s.notice("mcp_server_failed", "The MCP server %s (%s) did not start %d times in a row: %s. The next attempt is made when one of its tools is called, or its entry changes.", s.entry.Name, s.entry.Origin, times, why)
 	}
 }
 
@@ -317,7 +305,7 @@ func (s *server) receive(level, text string) {
 		return
 	}
 	if s.logs.Allow() {
-		s.notice(Notice{Code: "mcp_log", Message: fmt.Sprintf("The MCP server %s logs, as %s: %s", s.entry.Name, line(level), text)})
+		s.notice("mcp_log", "The MCP server %s logs, as %s: %s", s.entry.Name, line(level), text)
 	}
 }
 
@@ -329,7 +317,7 @@ func (s *server) heard(junk []byte) {
 	s.junk = true
 	s.mu.Unlock()
 	if !told {
-		s.notice(Notice{Code: "mcp_junk", Message: fmt.Sprintf("The MCP server %s prints lines to its standard output that are not messages of the protocol; they are ignored and should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))})
+		s.notice("mcp_junk", "The MCP server %s prints lines to its standard output that are not messages of the protocol; they are ignored and should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))
 	}
 }
 
@@ -340,8 +328,8 @@ func (s *server) listeners() []*Set {
 	return slices.Clone(s.users)
 }
 
-func (s *server) notice(n Notice) {
-	n.Server = s.entry.Name
+func (s *server) notice(code, format string, args ...any) {
+	n := Notice{Code: code, Server: s.entry.Name, Message: fmt.Sprintf(format, args...)}
 	for _, user := range s.listeners() {
 		user.notice(n)
 	}

@@ -57,8 +57,7 @@ func (s *Set) Serve(entries []Entry) {
 			delete(wanted, name)
 			continue
 		}
-		delete(s.servers, name)
-		s.leaving.Go(func() { s.fleet.leave(server, s) })
+		s.drop(name)
 		fewer = true
 	}
 	for name, e := range wanted {
@@ -68,6 +67,13 @@ func (s *Set) Serve(entries []Entry) {
 	if fewer || len(wanted) > 0 {
 		s.notify()
 	}
+}
+
+// drop ends a server for this set, and returns at once. mu is held.
+func (s *Set) drop(name string) {
+	server := s.servers[name]
+	delete(s.servers, name)
+	s.leaving.Go(func() { s.fleet.leave(server, s) })
 }
 
 // Await waits until each server has started or failed once, for which there is a limit, or until
@@ -177,9 +183,8 @@ func (s *Set) Close() {
 	s.telling.Unlock()
 	s.mu.Lock()
 	s.closed = true
-	for name, server := range s.servers {
-		delete(s.servers, name)
-		s.leaving.Go(func() { s.fleet.leave(server, s) })
+	for name := range s.servers {
+		s.drop(name)
 	}
 	s.mu.Unlock()
 	s.leaving.Wait()
