@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/toold/toold/tools"
@@ -35,7 +34,7 @@ func (p *Program) run(ctx context.Context, env *tools.Env, input json.RawMessage
 	if err != nil {
 		return tools.Result{}, err
 	}
-	r := &running{program: p, env: env, out: out, said: speech{report: env.Report}}
+	r := &running{program: p, env: env, out: out, said: speech{report: env.Report, tail: sandbox.Ending{Most: maxTail}}}
 	process, err := r.start(input)
 	if err != nil {
 		_ = out.Close()
@@ -75,20 +74,9 @@ func (r *running) end(ctx context.Context, exit sandbox.Exit) (tools.Result, err
 	result, err := r.result(ctx, exit)
 	switch {
 	case exit.Output != nil:
-		return result, r.unkept(exit.Output)
+		return result, tools.OutputFault("program", exit.Output, r.out)
 	case exit.Stopped && ctx.Err() != nil:
 		return result, context.Cause(ctx)
 	}
 	return result, err
-}
-
-// unkept distinguishes a full disk and a full quota from the program's own failure.
-func (r *running) unkept(err error) error {
-	switch {
-	case errors.Is(err, spool.ErrLimit):
-		return fault.Failedf("output_limit", "The program was stopped because it had printed the limit of one call, or of all together. The first %d bytes are in %s. Request less from it.", r.out.Total(), r.out.Path())
-	case errors.Is(err, spool.ErrFull):
-		return fault.Failedf("disk_full", "The program was stopped because the disk that keeps its output is full; that is not the program's own failure. The first %d bytes are in %s. Free some space on that disk, then send the call again.", r.out.Total(), r.out.Path())
-	}
-	return fault.Failedf("io_error", "The program was stopped because its output could not be kept: %v.", err)
 }
