@@ -83,26 +83,28 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 		return "", err
 	}
 	path = base + ".txt"
-	if n, err := d.take(int64(len(text))); err != nil {
+	n, err := d.take(int64(len(text)))
+	if err == nil {
+		err = writeFile(path, text)
+	}
+	if err != nil {
 		d.free(n)
 		return "", err
 	}
+	return path, nil
+}
+
+// writeFile makes a file with the whole text, or none.
+func writeFile(path, text string) error {
 	f, err := createExclusive(path)
 	if err != nil {
-		d.free(int64(len(text)))
-		return "", err
+		return err
 	}
-	if _, err = f.WriteString(text); err == nil {
-		err = f.Close()
-	} else {
-		_ = f.Close()
-	}
-	if err != nil {
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path) // a partial result must not stand under the name of a complete one
-		d.free(int64(len(text)))
-		return "", classify(err)
 	}
-	return path, nil
+	return classify(err)
 }
 
 // base returns the path of name without a suffix.

@@ -243,17 +243,17 @@ func last(raw io.ReaderAt, p piece, drop int) (piece, error) {
 }
 
 // countLines returns the number of line ends between two positions.
-func countLines(raw io.ReaderAt, start, end int64) (lines int64, err error) {
-	r := io.NewSectionReader(raw, start, end-start)
-	buf := make([]byte, min(end-start, 64<<10))
-	for {
-		n, err := r.Read(buf)
-		lines += int64(bytes.Count(buf[:n], newline))
-		if errors.Is(err, io.EOF) || len(buf) == 0 {
-			return lines, nil
-		}
-		if err != nil {
-			return lines, err
-		}
-	}
+func countLines(raw io.ReaderAt, start, end int64) (int64, error) {
+	var lines lineCounter
+	_, err := io.Copy(&lines, io.NewSectionReader(raw, start, end-start))
+	return int64(lines), err
+}
+
+// A lineCounter counts the line ends that are written to it.
+type lineCounter int64
+
+// Write implements io.Writer.
+func (c *lineCounter) Write(p []byte) (int, error) {
+	*c += lineCounter(bytes.Count(p, newline))
+	return len(p), nil
 }

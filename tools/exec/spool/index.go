@@ -65,7 +65,7 @@ func (x index) at(i int64) (r run, end int64, err error) {
 			return run{}, 0, err
 		}
 	}
-	end = x.sizes[Stdout] + x.sizes[Stderr]
+	end = x.sizes.total()
 	if i+1 < x.count {
 		next, err := x.read(i + 1)
 		if err != nil {

@@ -26,20 +26,6 @@ type merge struct {
 	timer *time.Timer
 }
 
-// writeWhole is Write with writeLines.
-func (o *Output) writeWhole(ch Channel, p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.fault == nil {
-		o.fault = o.writeLines(ch, p)
-		o.wake()
-	}
-	return o.fault
-}
-
 // writeLines appends p to channel ch without interrupting a line of the other channel, within the
 // limits maxHeld and maxDelay. mu is held.
 func (o *Output) writeLines(ch Channel, p []byte) error {
@@ -112,7 +98,7 @@ func (o *Output) releaseLater() {
 	}
 }
 
-// Flush writes what waits for the end of a line on the other channel. The next Write returns any
+// Flush writes what waits for the end of a line on the other channel. The next write returns any
 // error.
 func (o *Output) Flush() {
 	o.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"sync/atomic"
@@ -110,14 +111,6 @@ func (c *Client) transport(policy egress.Policy) *http.Transport {
 // ErrNoConnection means that the server was not reached, so it has not received the request.
 var ErrNoConnection = errors.New("no connection was made")
 
-// unconnected is an error that wraps ErrNoConnection.
-type unconnected struct{ found *fault.Error }
-
-func (u unconnected) Error() string { return u.found.Error() }
-
-// Unwrap returns both errors.
-func (u unconnected) Unwrap() []error { return []error{u.found, ErrNoConnection} }
-
 // errSlow ends a request whose server takes too long.
 var errSlow = errors.New("the server is too slow")
 
@@ -188,7 +181,7 @@ func (q *question) failure(asked context.Context, err error) error {
 	case errors.As(err, &refused):
 		return Refused(refused)
 	case errors.Is(cause, errSlow) && !q.connected.Load():
-		return unconnected{fault.Failedf("server_too_slow", "%s did not accept a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect)}
+		return errors.Join(fault.Failedf("server_too_slow", "%s did not accept a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect), ErrNoConnection)
 	case errors.Is(cause, errSlow):
 		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing was received for %s. Try again later, or do without it.", host, q.patience()).With(Progress{q.received})
 	case cause != nil:
@@ -196,7 +189,7 @@ func (q *question) failure(asked context.Context, err error) error {
 	case errors.As(err, &found):
 		return found
 	case !q.connected.Load():
-		return unconnected{fault.Failedf("host_unreachable", "%s could not be reached: %v. Check the spelling of the host.", host, plain(err))}
+		return errors.Join(fault.Failedf("host_unreachable", "%s could not be reached: %v. Check the spelling of the host.", host, plain(err)), ErrNoConnection)
 	default:
 		return fault.Failedf("bad_response", "The response of %s cannot be read: %v.", host, plain(err)).With(Progress{q.received})
 	}
@@ -221,21 +214,14 @@ func Refused(r *egress.Refusal) error {
 		words = fmt.Sprintf("%s:%d may not be reached: its address %s is not public. Only a rule for exactly that name would allow it, "+
 			"such as WebFetch(domain:%s): one with * does not.", r.Host, r.Port, r.Address, r.Host)
 	}
-	return fault.Deniedf("host_refused", "%s", words).With(Refusal{r.Host, string(r.Reason), address(r)})
+	return fault.Deniedf("host_refused", "%s", words).With(Refusal{r.Host, r.Reason, r.Address})
 }
 
 // Refusal are the details of host_refused.
 type Refusal struct {
-	Host    string `json:"host"`
-	Reason  string `json:"reason"`            // an egress.Reason
-	Address string `json:"address,omitempty"` // the address that was not connected to
-}
-
-func address(r *egress.Refusal) string {
-	if r.Address.IsValid() {
-		return r.Address.String()
-	}
-	return ""
+	Host    string        `json:"host"`
+	Reason  egress.Reason `json:"reason"`
+	Address netip.Addr    `json:"address,omitzero"` // the address that was not connected to
 }
 
 // plain removes wrapping errors that only describe where in the program an error was found.
