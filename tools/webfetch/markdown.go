@@ -26,11 +26,11 @@ const (
 // was too large. Links become absolute by the page's address. It never panics, and its cost grows
 // linearly with the page's length.
 func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
-	t := grow(page)
-	root := mainOf(t.root)
+	root, title, cut := grow(page)
+	root = mainOf(root)
 	prune(root)
 	flatten(root)
-	return render(root, at), t.title, t.cut
+	return render(root, at), title, cut
 }
 
 // mainOf returns the element with the page's own content: main, or the only article, or all of it.
