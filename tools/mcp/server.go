@@ -57,7 +57,6 @@ type server struct {
 	ready   bool // it has been ready once
 	link    *link
 	tools   []tools.Tool
-	junk    bool   // its junk was reported
 	users   []*Set // the sets that use it
 }
 
@@ -313,10 +312,9 @@ func (s *server) receive(level, text string) {
 func (s *server) heard(junk []byte) {
 	s.mu.Lock()
 	s.status.Junk++
-	told := s.junk
-	s.junk = true
+	first := s.status.Junk == 1
 	s.mu.Unlock()
-	if !told {
+	if first {
 		s.notice("mcp_junk", "The MCP server %s prints lines to its standard output that are not messages of the protocol; they are ignored and should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))
 	}
 }

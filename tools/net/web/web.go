@@ -183,7 +183,11 @@ func (q *question) failure(asked context.Context, err error) error {
 	case errors.Is(cause, errSlow) && !q.connected.Load():
 		return errors.Join(fault.Failedf("server_too_slow", "%s did not accept a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect), ErrNoConnection)
 	case errors.Is(cause, errSlow):
-		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing was received for %s. Try again later, or do without it.", host, q.patience()).With(Progress{q.received})
+		patience := q.client.Limits.Header
+		if q.received > 0 {
+			patience = q.client.Limits.Idle
+		}
+		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing was received for %s. Try again later, or do without it.", host, patience).With(Progress{q.received})
 	case cause != nil:
 		return cause
 	case errors.As(err, &found):
@@ -198,13 +202,6 @@ func (q *question) failure(asked context.Context, err error) error {
 // Progress are the details of an incomplete response.
 type Progress struct {
 	Received int64 `json:"received"` // bytes
-}
-
-func (q *question) patience() time.Duration {
-	if q.received > 0 {
-		return q.client.Limits.Idle
-	}
-	return q.client.Limits.Header
 }
 
 // Refused returns the fault that a model gets for a refused host.
