@@ -73,16 +73,14 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	case d := <-r.process.Refused():
 		return r.refused(ctx, d)
 	case <-ctx.Done():
-		if timedOut(context.Cause(ctx)) && env.OnTimeout == tools.Background {
+		cause := context.Cause(ctx)
+		timedOut := errors.Is(cause, tools.ErrTimeout) || errors.Is(cause, context.DeadlineExceeded)
+		if timedOut && env.OnTimeout == tools.Background {
 			return r.handOver()
 		}
 		r.process.Stop()
 	}
 	return r.end(ctx, r.process.Wait())
-}
-
-func timedOut(cause error) bool {
-	return errors.Is(cause, tools.ErrTimeout) || errors.Is(cause, context.DeadlineExceeded)
 }
 
 // prepare determines the directory and the environment of the shell.
@@ -207,9 +205,15 @@ func startFault(err error) error {
 // background starts the shell as a background task and returns at once.
 func (r *shellRun) background() (tools.Result, error) {
 	task, err := r.task(r.start)
+	switch {
+	case errors.Is(err, background.ErrTooMany):
+		err = fault.Failedf("too_many_tasks", "The command was not started: %v. Stop one with KillShell, or run this in the foreground.", err)
+	case errors.Is(err, background.ErrClosed):
+		err = startFault(err)
+	}
 	if err != nil {
 		_ = r.out.Close()
-		return tools.Result{}, taskFault(err)
+		return tools.Result{}, err
 	}
 	r.env.Output(r.out)
 	return r.began(task, fmt.Sprintf("Started in the background as %s. Its output goes to %s; BashOutput returns what is new and how it ends, KillShell stops it.",
@@ -223,16 +227,6 @@ func (r *shellRun) task(start func() error) (*background.Task, error) {
 		err := start()
 		return r.process, err
 	})
-}
-
-func taskFault(err error) error {
-	switch {
-	case errors.Is(err, background.ErrTooMany):
-		return fault.Failedf("too_many_tasks", "The command was not started: %v. Stop one with KillShell, or run this in the foreground.", err)
-	case errors.Is(err, background.ErrClosed):
-		return startFault(err)
-	}
-	return err
 }
 
 // adopt makes a background task of the running shell. If there is no room for one, it stops the

@@ -57,7 +57,10 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 	cause := context.Cause(r.ctx)
 	l.end(r)
 	r.cancel(nil) // open questions need no answer any more
-	r.finish()
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.asked.Wait() // nothing uses the Env after that
 	switch {
 	case err == nil:
 		return resultOf(ctx, s.entry.Name, given)
@@ -170,23 +173,6 @@ const codeRejected = -32005
 // own reports whether the SDK itself uses the code: for a server or a client that is closing, or a
 // message that was not sent.
 func own(code int64) bool { return code <= -32003 && code >= codeRejected }
-
-// finish waits until nothing uses the Env any more.
-func (r *running) finish() {
-	r.mu.Lock()
-	r.over = true
-	r.mu.Unlock()
-	r.asked.Wait()
-}
-
-// report publishes progress.
-func (r *running) report(p *sdk.ProgressNotificationParams) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.env.Report(tools.Step{Message: ellipsis.Runes(line(p.Message), 500), Done: whole(p.Progress), Total: whole(p.Total)})
-	}
-}
 
 // whole converts progress to an integer; some servers send fractions.
 func whole(x float64) int64 {

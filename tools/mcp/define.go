@@ -75,7 +75,7 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 	}
 	hints := cmp.Or(t.Annotations, &sdk.ToolAnnotations{})
 	spec := tools.Spec{
-		Name: name, Description: described(e, t), InputSchema: shown, TimeLimit: e.timeout(), MaxResultChars: resultChars(t),
+		Name: name, Description: described(e, t), InputSchema: shown, TimeLimit: cmp.Or(e.Timeout, DefaultTimeout), MaxResultChars: resultChars(t),
 		ReadOnly: hints.ReadOnlyHint, Destructive: !hints.ReadOnlyHint && yes(hints.DestructiveHint), OpenWorld: yes(hints.OpenWorldHint),
 		Origin: tools.MCP, AlwaysLoad: e.AlwaysLoad,
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
@@ -199,10 +200,16 @@ func (l *link) end(r *running) {
 	l.calls = slices.DeleteFunc(l.calls, func(other *running) bool { return other == r })
 }
 
-// progress passes a step to the call that it belongs to.
+// progress reports a step of the call that it belongs to.
 func (l *link) progress(p *sdk.ProgressNotificationParams) {
-	if r := l.oldest(func(r *running) bool { return r.token == p.ProgressToken }); r != nil {
-		r.report(p)
+	r := l.oldest(func(r *running) bool { return r.token == p.ProgressToken })
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.env.Report(tools.Step{Message: ellipsis.Runes(line(p.Message), 500), Done: whole(p.Progress), Total: whole(p.Total)})
 	}
 }
 

@@ -340,12 +340,6 @@ func (s *server) notify() {
 	}
 }
 
-func (s *server) join(user *Set) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users = append(s.users, user)
-}
-
 // host returns the session that the server is started for: the one that has used it longest.
 func (s *server) host() Host {
 	s.mu.Lock()

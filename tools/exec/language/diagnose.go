@@ -94,7 +94,7 @@ func (a *asked) publication() (published bool, err error) {
 }
 
 func diagnostic(path string, w wireDiagnostic, at Range) Diagnostic {
-	return Diagnostic{Path: path, Range: at, Severity: severityOf(w.Severity), Code: code(w.Code), Source: w.Source, Message: strings.TrimSpace(w.Message)}
+	return Diagnostic{Path: path, Range: at, Severity: nth(severities, w.Severity, Error), Code: code(w.Code), Source: w.Source, Message: strings.TrimSpace(w.Message)}
 }
 
 // code parses a number or a string.
@@ -110,7 +110,7 @@ func code(raw json.RawMessage) string {
 
 // A Watching is one edit of a file, from before it to after it.
 type Watching struct {
-	server *server
+	*server
 	path   string
 	before content
 	known  map[string]publication
@@ -148,17 +148,17 @@ func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 		return nil
 	}
 	doc := w.edited(ctx, after)
-	if doc == nil || !w.server.publishes(ctx, w.path, doc) {
+	if doc == nil || !w.publishes(ctx, w.path, doc) {
 		return nil
 	}
-	w.server.settle(ctx, w.path, editQuiet)
+	w.settle(ctx, w.path, editQuiet)
 	text := newContent(after)
 	moved := movement(w.before, text)
 	var found []Diagnostic
-	for path, now := range w.server.news.all() {
+	for path, now := range w.news.all() {
 		where, shift := wireRange.plain, func(line int) int { return line }
 		if path == w.path {
-			where, shift = func(r wireRange) Range { return text.rangeOf(r, w.server.units) }, moved
+			where, shift = func(r wireRange) Range { return text.rangeOf(r, w.units) }, moved
 		}
 		for _, d := range added(w.known[path].list, now.list, shift) {
 			if d.Severity <= 2 {
@@ -172,14 +172,14 @@ func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 
 // edited shows the server the new text; nil: there was no time.
 func (w *Watching) edited(ctx context.Context, after []byte) *document {
-	if w.server.documents.take(ctx) != nil {
+	if w.documents.take(ctx) != nil {
 		return nil
 	}
-	defer w.server.documents.give()
-	if w.before.empty() {
-		w.server.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
+	defer w.documents.give()
+	if len(w.before) == 1 && w.before[0] == "" {
+		w.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
 	}
-	doc := w.server.put(w.path, after)
-	w.server.saved(w.path)
+	doc := w.put(w.path, after)
+	w.saved(w.path)
 	return doc
 }

@@ -37,7 +37,7 @@ func (a *asked) symbol(w wireSymbol, depth int) Symbol {
 		at.Range = *within
 	}
 	return Symbol{
-		Name: printable(w.Name, 500), Kind: kindOf(w.Kind), Detail: printable(w.Detail, 500), Container: printable(w.Container, 500),
+		Name: printable(w.Name, 500), Kind: nth(kinds, w.Kind, "symbol"), Detail: printable(w.Detail, 500), Container: printable(w.Container, 500),
 		Depth: depth, Location: a.location(at),
 	}
 }

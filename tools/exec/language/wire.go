@@ -173,20 +173,14 @@ var kinds = []string{
 	"type parameter",
 }
 
-func kindOf(n int) string {
-	if n < 1 || n > len(kinds) {
-		return "symbol"
+// nth returns the n-th value of the protocol's, from 1, or another if there is none.
+func nth[T any](values []T, n int, other T) T {
+	if n < 1 || n > len(values) {
+		return other
 	}
-	return kinds[n-1]
+	return values[n-1]
 }
 
 // severities are the protocol's, from 1. Any other value counts as an error; the protocol leaves
 // that to the client.
 var severities = []Severity{Error, Warning, Information, Hint}
-
-func severityOf(n int) Severity {
-	if n < 1 || n > len(severities) {
-		return Error
-	}
-	return severities[n-1]
-}

@@ -32,8 +32,12 @@ func (o *Output) writeLines(ch Channel, p []byte) error {
 	l := &o.merge
 	switch {
 	case l.open && ch != l.of && len(l.held)+len(p) <= maxHeld:
-		if len(l.held) == 0 {
-			o.releaseLater()
+		switch { // to limit the delay
+		case len(l.held) > 0:
+		case l.timer == nil:
+			l.timer = time.AfterFunc(maxDelay, o.Flush)
+		default:
+			l.timer.Reset(maxDelay)
 		}
 		l.held = append(l.held, p...)
 		return nil
@@ -87,15 +91,6 @@ func (o *Output) release() error {
 func (o *Output) appendOpen(ch Channel, p []byte) error {
 	o.merge.open, o.merge.of = p[len(p)-1] != '\n', ch
 	return o.append(ch, p)
-}
-
-// releaseLater limits the delay of what is held from now on to maxDelay.
-func (o *Output) releaseLater() {
-	if o.merge.timer == nil {
-		o.merge.timer = time.AfterFunc(maxDelay, o.Flush)
-	} else {
-		o.merge.timer.Reset(maxDelay)
-	}
 }
 
 // Flush writes what waits for the end of a line on the other channel. The next write returns any

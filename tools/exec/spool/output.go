@@ -67,15 +67,16 @@ func (o *Output) append(ch Channel, p []byte) error {
 	if o.ended {
 		return os.ErrClosed
 	}
-	if err := o.openRaw(); err != nil {
+	var over, err error
+	if o.raw == nil {
+		o.raw, err = createExclusive(o.base + rawSuffix)
+	}
+	if err == nil && ch != o.current {
+		err = o.begin(ch)
+	}
+	if err != nil {
 		return err
 	}
-	if ch != o.current {
-		if err := o.begin(ch); err != nil {
-			return err
-		}
-	}
-	var over error
 	if room := o.limit - o.used(); int64(len(p)) > room {
 		p, over = p[:max(room, 0)], ErrLimit
 	}
@@ -91,13 +92,6 @@ func (o *Output) append(ch Channel, p []byte) error {
 		return classify(err)
 	}
 	return over
-}
-
-func (o *Output) openRaw() (err error) {
-	if o.raw == nil {
-		o.raw, err = createExclusive(o.base + rawSuffix)
-	}
-	return err
 }
 
 // begin starts a run of ch in the index.

@@ -16,7 +16,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -53,7 +53,7 @@ type Client struct {
 // An Answer is a server's response.
 type Answer struct {
 	Status int    // 200 to 599
-	Reason string // the text of the status: "404 Not Found"
+	Reason string // the status with our own text, since a server's could be anything: "404 Not Found"
 	Header http.Header
 	Body   []byte // decompressed; empty for a redirect
 	Cut    bool   // Body is only the beginning, up to the limit
@@ -126,7 +126,7 @@ type question struct {
 }
 
 func (q *question) read(response *http.Response) (*Answer, error) {
-	answer := &Answer{Status: response.StatusCode, Reason: reason(response.StatusCode), Header: response.Header}
+	answer := &Answer{Status: response.StatusCode, Reason: strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode))), Header: response.Header}
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		return answer, nil
 	}
@@ -145,14 +145,6 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 		return nil, err
 	}
 	return answer, nil
-}
-
-// reason returns the text of a status from our own list: a server's text could be anything.
-func reason(status int) string {
-	if text := http.StatusText(status); text != "" {
-		return fmt.Sprintf("%d %s", status, text)
-	}
-	return strconv.Itoa(status)
 }
 
 // A meter counts what is received, and restarts the timer with each byte.
