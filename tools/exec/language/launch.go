@@ -106,17 +106,13 @@ func (s *server) greet(ctx context.Context) error {
 // from an absolute entry of PATH.
 func find(spec Server, root string, environ []string) (string, error) {
 	program, err := pathname.Program(spec.Command[0], root, environ)
-	switch {
-	case err != nil:
-		return "", missing(spec, spec.Command[0]+" is not in the session's PATH")
-	case !pathname.Executable(program):
-		return "", missing(spec, "there is no program "+program)
+	why := "there is no program " + program
+	if err != nil {
+		why = spec.Command[0] + " is not in the session's PATH"
+	} else if pathname.Executable(program) {
+		return program, nil
 	}
-	return program, nil
-}
-
-func missing(spec Server, why string) error {
-	return fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
+	return "", fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
 		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
 }
 

@@ -92,19 +92,15 @@ func (s *Store) Release(session string) {
 // Measure measures the disk usage again, for what other programs have added or removed. Outputs
 // that grow meanwhile may be counted with their earlier size; the next Measure corrects that.
 func (s *Store) Measure() {
-	sizes := map[string]int64{}
-	sessions, _ := os.ReadDir(s.path) // unreadable folders are not counted
-	for _, entry := range sessions {
-		sizes[entry.Name()] = total(found(filepath.Join(s.path, entry.Name())))
+	sizes, all := map[string]int64{}, s.everything()
+	for _, f := range all {
+		sizes[f.session()] += f.size
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = 0
-	for session, bytes := range sizes {
-		s.used += bytes
-		if f := s.folders[session]; f != nil {
-			f.used = bytes
-		}
+	s.used = total(all)
+	for session, f := range s.folders {
+		f.used = sizes[session]
 	}
 }
 
@@ -166,7 +162,7 @@ func (s *Store) evict(files []file, used, bound int64) {
 	gone := map[string]bool{}
 	for _, f := range files {
 		base := strings.TrimSuffix(f.path, filepath.Ext(f.path))
-		owner := s.folders[filepath.Base(filepath.Dir(f.path))]
+		owner := s.folders[f.session()]
 		switch {
 		case owner != nil && owner.growing[base]:
 			continue
@@ -191,6 +187,9 @@ type file struct {
 	changed time.Time
 }
 
+func (f file) session() string { return filepath.Base(filepath.Dir(f.path)) }
+
+// everything returns the files of all folders that can be read.
 func (s *Store) everything() (files []file) {
 	sessions, _ := os.ReadDir(s.path)
 	for _, entry := range sessions {
