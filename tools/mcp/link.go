@@ -35,7 +35,7 @@ const (
 
 // A link is one connection.
 type link struct {
-	entry   Entry
+	of      *server
 	session *sdk.ClientSession
 	process *stdio             // nil: the server is on the network
 	origin  *origin            // nil: the server is a process
@@ -55,33 +55,33 @@ type link struct {
 	last  int        // number of the last call
 }
 
-// connect makes a connection and does the handshake. The connection lives as long as ctx. hear is
-// called with the server's log messages, and junk with what it prints beside the protocol.
-func connect(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte)) (*link, error) {
-	l, err := handshake(ctx, e, host, hear, junk, version)
+// connect makes a connection and does the handshake. The connection lives as long as ctx.
+func (s *server) connect(ctx context.Context) (*link, error) {
+	l, err := s.handshake(ctx, version)
 	var refused *jsonrpc.Error
 	if err == nil || !errors.As(err, &refused) || own(refused.Code) || ctx.Err() != nil {
 		return l, err
 	}
 	// The server has no handshake, or not this version: any common version will do.
-	if again, other := handshake(ctx, e, host, hear, junk, newest); other == nil {
+	if again, other := s.handshake(ctx, newest); other == nil {
 		return again, nil
 	}
 	return nil, err
 }
 
-func handshake(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte), protocol string) (*link, error) {
-	l := &link{entry: e, gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
+func (s *server) handshake(ctx context.Context, protocol string) (*link, error) {
+	host := s.host()
+	l := &link{of: s, gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.life, l.leave = context.WithCancelCause(context.Background())
-	transport, err := l.reach(e, host, junk)
+	transport, err := l.reach(host)
 	if err != nil {
 		l.cancel()
 		return nil, err
 	}
 	// The SDK itself waits for a server that neither reads nor ends, and ignores ctx.
 	patient := context.AfterFunc(ctx, l.cut)
-	l.session, err = l.client(host, hear).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	l.session, err = l.client(host).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
 	patient()
 	if err != nil {
 		l.release()
@@ -95,10 +95,11 @@ func handshake(ctx context.Context, e Entry, host Host, hear func(level, text st
 }
 
 // reach starts the process, or prepares the network transport.
-func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Transport, err error) {
+func (l *link) reach(host Host) (transport sdk.Transport, err error) {
+	e := l.of.entry
 	switch kind := e.transport(); kind {
 	case Stdio:
-		l.process, err = startProcess(e, host, junk, l.changed)
+		l.process, err = startProcess(e, host, l.of.heard, l.changed)
 		return l.process, err
 	case HTTP, SSE:
 		if l.origin, err = newOrigin(e); err != nil {
@@ -112,13 +113,15 @@ func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Trans
 
 // client makes the SDK's client for this connection: with the roots, forms for questions, and no
 // other server features.
-func (l *link) client(host Host, hear func(level, text string)) *sdk.Client {
+func (l *link) client(host Host) *sdk.Client {
 	implementation := &sdk.Implementation{Name: "toold", Version: host.Version}
 	client := sdk.NewClient(implementation, &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
-		ElicitationHandler:          l.elicit,
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
-		LoggingMessageHandler:       func(_ context.Context, r *sdk.LoggingMessageRequest) { hear(string(r.Params.Level), logged(r.Params)) }, //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+		Capabilities:           &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
+		ElicitationHandler:     l.elicit,
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
+		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
+			l.of.receive(string(r.Params.Level), logged(r.Params))
+		}, //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
 	client.AddReceivingMiddleware(sensible)
@@ -295,7 +298,7 @@ func (l *link) why() string {
 		return l.process.why()
 	}
 	if l.ended() && l.err != nil {
-		return "the connection has ended: " + l.entry.brief(l.err)
+		return "the connection has ended: " + l.of.entry.brief(l.err)
 	}
 	return "the connection has ended"
 }

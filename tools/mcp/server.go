@@ -130,7 +130,7 @@ func (s *server) begin(ctx context.Context) (*link, error) {
 	}
 	life, cancel := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(s.start, func() { cancel(errSlow) })
-	l, err := connect(life, s.entry, s.host(), s.receive, s.heard)
+	l, err := s.connect(life)
 	if err == nil {
 		l.quieten(life)
 		if err = s.list(life, l); err == nil && !limit.Stop() {
@@ -192,7 +192,7 @@ func some(sentences []string) string {
 
 // serve listens until the connection or ctx has ended, and releases the connection.
 func (s *server) serve(ctx context.Context, l *link) {
-	s.notify()
+	s.tell(notify)
 	// A server that changes its tools all the time is asked for them once a second.
 	often := rate.NewLimiter(1, 3)
 	for l.lasts(ctx) {
@@ -219,7 +219,7 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 		}
 		return
 	}
-	s.notify()
+	s.tell(notify)
 }
 
 // failed records a failed start.
@@ -319,25 +319,23 @@ func (s *server) heard(junk []byte) {
 	}
 }
 
-// listeners returns the sets that use the server.
-func (s *server) listeners() []*Set {
+// tell calls f with the host of each set that uses the server.
+func (s *server) tell(f func(Host)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.users)
+	users := slices.Clone(s.users)
+	s.mu.Unlock()
+	for _, user := range users {
+		user.tell(f)
+	}
 }
 
 func (s *server) notice(code, format string, args ...any) {
 	n := Notice{Code: code, Server: s.entry.Name, Message: fmt.Sprintf(format, args...)}
-	for _, user := range s.listeners() {
-		user.notice(n)
-	}
-}
-
-// notify reports to all users that the tools have changed, or may have.
-func (s *server) notify() {
-	for _, user := range s.listeners() {
-		user.notify()
-	}
+	s.tell(func(host Host) {
+		if host.Notice != nil {
+			host.Notice(n)
+		}
+	})
 }
 
 // host returns the session that the server is started for: the one that has used it longest.

@@ -65,7 +65,7 @@ func (s *Set) Serve(entries []Entry) {
 	}
 	s.mu.Unlock()
 	if fewer || len(wanted) > 0 {
-		s.notify()
+		s.tell(notify)
 	}
 }
 
@@ -190,18 +190,17 @@ func (s *Set) Close() {
 	s.leaving.Wait()
 }
 
-func (s *Set) notice(n Notice) {
+// tell calls f with the host, unless the set is closed.
+func (s *Set) tell(f func(Host)) {
 	s.telling.RLock()
 	defer s.telling.RUnlock()
-	if !s.silent && s.host.Notice != nil {
-		s.host.Notice(n)
+	if !s.silent {
+		f(s.host)
 	}
 }
 
-func (s *Set) notify() {
-	s.telling.RLock()
-	defer s.telling.RUnlock()
-	if !s.silent && s.host.Changed != nil {
-		s.host.Changed()
+func notify(host Host) {
+	if host.Changed != nil {
+		host.Changed()
 	}
 }
