@@ -36,8 +36,7 @@ type Found struct {
 
 // keeps reports whether an entry about the file may be shown at all, and counts those that may not.
 func (c *call) keeps(unread error) bool {
-	var f *fault.Error
-	if errors.As(unread, &f) && (f.Code == "rule_denied" || f.Code == "hidden_path") {
+	if f, ok := errors.AsType[*fault.Error](unread); ok && (f.Code == "rule_denied" || f.Code == "hidden_path") {
 		c.found.Denied++
 		return false
 	}

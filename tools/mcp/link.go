@@ -58,8 +58,8 @@ type link struct {
 // connect makes a connection and does the handshake. The connection lives as long as ctx.
 func (s *server) connect(ctx context.Context) (*link, error) {
 	l, err := s.handshake(ctx, version)
-	var refused *jsonrpc.Error
-	if err == nil || !errors.As(err, &refused) || own(refused.Code) || ctx.Err() != nil {
+	refused, is := errors.AsType[*jsonrpc.Error](err)
+	if !is || own(refused.Code) || ctx.Err() != nil {
 		return l, err
 	}
 	// The server has no handshake, or not this version: any common version will do.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,7 @@ func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, er
 		srv.end(nil)
 		return nil, err
 	}
-	srv.conn = jsonrpc2.NewConn(srv.life, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
+	srv.conn = jsonrpc2.NewConn(srv.life, srv.stream, incoming{srv}, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
 	s.work.Go(func() { srv.attend(printed) })
 	if err := srv.greet(ctx); err != nil {
 		srv.end(err)
@@ -63,8 +64,7 @@ func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
 	})
 	if err != nil {
 		_ = near.Close()
-		var unavailable *sandbox.UnavailableError
-		if errors.As(err, &unavailable) {
+		if _, unavailable := errors.AsType[*sandbox.UnavailableError](err); unavailable {
 			return nil, fault.Failedf("sandbox_unavailable", "%s was not started: %v.", srv.spec.name(), err)
 		}
 		return nil, failedf("%s was not started: %v.", srv.spec.name(), err)
@@ -82,12 +82,12 @@ func (s *server) greet(ctx context.Context) error {
 		Root: uriOf(s.root), Folders: []wireFolder{{uriOf(s.root), filepath.Base(s.root)}},
 		Options: s.spec.options(), Capabilities: json.RawMessage(wanted),
 	}, &about)
-	var gone *goneError
-	var refusal *jsonrpc2.Error
+	gone, isGone := errors.AsType[*goneError](err)
+	refusal, refused := errors.AsType[*jsonrpc2.Error](err)
 	switch {
-	case errors.As(err, &gone):
+	case isGone:
 		return failedf("%s while it was starting.", gone.words)
-	case errors.As(err, &refusal):
+	case refused:
 		return failedf("%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
 	case err != nil:
 		return err
@@ -115,9 +115,3 @@ func find(spec Server, root string, environ []string) (string, error) {
 	return "", fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
 		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
 }
-
-// silence discards the library's log: its errors have the same content.
-type silence struct{}
-
-// Printf does nothing.
-func (silence) Printf(string, ...any) {}

@@ -130,14 +130,13 @@ const (
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	for range askedAgain {
 		err := s.once(ctx, s.limits.answer, method, params, result)
-		var refusal *jsonrpc2.Error
-		if !errors.As(err, &refusal) {
-			if err == nil {
-				s.proven.Store(true)
-			}
+		refusal, refused := errors.AsType[*jsonrpc2.Error](err)
+		if err == nil || refused {
+			s.proven.Store(true)
+		}
+		if !refused {
 			return err
 		}
-		s.proven.Store(true)
 		if refusal.Code != contentModified && refusal.Code != serverCancelled {
 			return fault.Failedf("language_server_refused", "%s answered: %s", s.spec.name(), printable(refusal.Message, 1000))
 		}

@@ -215,12 +215,10 @@ type Refusal struct {
 
 // plain removes wrapping errors that only describe where in the program an error was found.
 func plain(err error) error {
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("its certificate is not trusted: %w", certificate.Err)
 	}
-	var unknown *net.DNSError
-	if errors.As(err, &unknown) && unknown.IsNotFound {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		return errors.New("there is no host of that name")
 	}
 	return err
