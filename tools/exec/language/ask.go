@@ -38,9 +38,6 @@ type asked struct {
 // the capability, which messages call what; empty: it needs none. If the server ends meanwhile, it
 // is started again once: no request changes anything.
 func ask[T any](ctx context.Context, s *Set, q Query, capability, what string, do func(*asked) (T, error)) (answer T, err error) {
-	if err := s.Check(q.Path); err != nil {
-		return answer, err
-	}
 	var gone *goneError
 	for range 2 {
 		srv, err := s.server(ctx, q.Path)

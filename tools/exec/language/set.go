@@ -94,11 +94,15 @@ func (s *Set) Unavailable() string {
 
 // Check reports whether a server is configured for the file. Its error is a fault no_language_server.
 func (s *Set) Check(path string) error {
-	if s == nil {
-		return fault.Failedf("no_language_server", "This session has no language servers.")
-	}
-	_, err := For(s.host.Servers(), path)
+	_, err := s.configured(path)
 	return err
+}
+
+func (s *Set) configured(path string) (Server, error) {
+	if s == nil {
+		return Server{}, fault.Failedf("no_language_server", "This session has no language servers.")
+	}
+	return For(s.host.Servers(), path)
 }
 
 // Runs reports whether the file's server runs.
@@ -129,10 +133,7 @@ func (s *Set) rootOf(path string) string {
 
 // running returns the server of the file if it runs and is ready, or nil.
 func (s *Set) running(path string) *server {
-	if s == nil {
-		return nil
-	}
-	spec, err := For(s.host.Servers(), path)
+	spec, err := s.configured(path)
 	if err != nil {
 		return nil
 	}
@@ -159,7 +160,7 @@ func (t *start) ready() *server {
 // server returns the server of the file, and starts it if needed. A start continues after ctx has
 // ended: the next call finds the server ready.
 func (s *Set) server(ctx context.Context, path string) (*server, error) {
-	spec, err := For(s.host.Servers(), path)
+	spec, err := s.configured(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,16 +37,14 @@ type Dir struct {
 	limit int64 // of one output, index included
 }
 
-// Open opens the folder and creates it if needed, readable only by its owner. An output in it takes
-// at most 1 GiB.
+// Open opens a folder that belongs to no store, and creates it if needed, readable only by its owner.
+// An output in it takes at most 1 GiB, and all together have no limit.
 func Open(dir string) (*Dir, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("output folder %q is not an absolute path", dir)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, classify(err)
-	}
-	return &Dir{&folder{path: filepath.Clean(dir)}, defaultLimit}, nil
+	s := &Store{path: filepath.Dir(dir), bounds: Bounds{math.MaxInt64, math.MaxInt64}, folders: map[string]*folder{}}
+	return s.Dir(filepath.Base(dir))
 }
 
 // Path returns the folder's absolute path.

@@ -31,7 +31,7 @@ type Store struct {
 
 // A folder is one session's.
 type folder struct {
-	store   *Store // nil: it has no limit
+	store   *Store
 	path    string
 	used    int64           // guarded by the store's mu
 	growing map[string]bool // outputs that have not ended, by their base; guarded by the store's mu
@@ -50,20 +50,18 @@ func OpenStore(path string, bounds Bounds) (*Store, error) {
 // Dir returns the folder of a session and creates it if needed. An output in it takes at most 1
 // GiB.
 func (s *Store) Dir(session string) (*Dir, error) {
-	d, err := Open(filepath.Join(s.path, session))
-	if err != nil {
-		return nil, err
+	path := filepath.Join(s.path, session)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, classify(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.folders[session]
-	if known == nil {
-		d.folder.store, d.folder.growing = s, map[string]bool{}
-		s.folders[session], known = d.folder, d.folder
-		known.used = total(found(known.path))
+	f := s.folders[session]
+	if f == nil {
+		f = &folder{store: s, path: path, used: total(found(path)), growing: map[string]bool{}}
+		s.folders[session] = f
 	}
-	d.folder = known
-	return d, nil
+	return &Dir{f, defaultLimit}, nil
 }
 
 // Remove drops a session's folder with everything in it.
@@ -107,9 +105,6 @@ func (s *Store) Measure() {
 // take reserves as many of n bytes as there is room for, and returns their number; it removes older
 // outputs if needed. If the number is less than n, the error is the limit that was reached.
 func (f *folder) take(n int64) (int64, error) {
-	if f.store == nil {
-		return n, nil
-	}
 	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +127,7 @@ func (f *folder) take(n int64) (int64, error) {
 
 // free returns bytes that take has reserved and that were not written.
 func (f *folder) free(n int64) {
-	if f.store == nil || n == 0 {
+	if n == 0 {
 		return
 	}
 	f.store.mu.Lock()
@@ -142,9 +137,6 @@ func (f *folder) free(n int64) {
 
 // grows records whether the output of that base may get more.
 func (f *folder) grows(base string, more bool) {
-	if f.store == nil {
-		return
-	}
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
 	if more {
