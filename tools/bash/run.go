@@ -85,8 +85,12 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 
 // prepare determines the directory and the environment of the shell.
 func (r *shellRun) prepare() (err error) {
-	if r.dir, err = r.workingDir(); err != nil {
-		return err
+	r.dir = r.env.Dir
+	if !isDir(r.env.Files.Disk(r.dir)) {
+		return fault.Failedf("path_not_found", "The working directory %s no longer exists. Nothing was run.", r.dir)
+	}
+	if r.env.Gone != "" {
+		r.note("The working directory %s no longer exists. The command ran in %s.", r.env.Gone, r.dir)
 	}
 	r.environ = environ(r.env, r.in, r.dir)
 	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
