@@ -46,7 +46,19 @@ func (p *Program) run(ctx context.Context, env *tools.Env, input json.RawMessage
 	case <-ctx.Done():
 		process.Stop()
 	}
-	return r.end(ctx, process.Wait())
+	exit := process.Wait()
+	r.said.end()
+	if err := out.Close(); err != nil && exit.Output == nil {
+		exit.Output = err
+	}
+	result, err := r.result(ctx, exit)
+	switch {
+	case exit.Output != nil:
+		return result, tools.OutputFault("program", exit.Output, out)
+	case exit.Stopped && ctx.Err() != nil:
+		return result, context.Cause(ctx)
+	}
+	return result, err
 }
 
 // start starts the program with the environment of other calls, except for PATH, which is the
@@ -63,20 +75,4 @@ func (r *running) start(input json.RawMessage) (*sandbox.Process, error) {
 		ID: r.env.CallID, Path: path, Args: p.Command, Dir: r.env.Dir, Env: box.Environ(r.env.Environ, r.set()...),
 		Input: append(bytes.Clone(input), '\n'), Stdout: io.MultiWriter(r.out.Writer(spool.Stdout), &r.list), Stderr: &r.said,
 	})
-}
-
-// end returns the result of a program that has ended.
-func (r *running) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
-	r.said.end()
-	if err := r.out.Close(); err != nil && exit.Output == nil {
-		exit.Output = err
-	}
-	result, err := r.result(ctx, exit)
-	switch {
-	case exit.Output != nil:
-		return result, tools.OutputFault("program", exit.Output, r.out)
-	case exit.Stopped && ctx.Err() != nil:
-		return result, context.Cause(ctx)
-	}
-	return result, err
 }

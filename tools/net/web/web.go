@@ -121,6 +121,7 @@ type question struct {
 	timer     *time.Timer
 	connected atomic.Bool
 	progress  func(done, total int64)
+	body      io.Reader
 	received  int64 // bytes of the body as received
 	total     int64 // as announced; 0: unknown
 }
@@ -130,9 +131,9 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		return answer, nil
 	}
-	q.total = max(response.ContentLength, 0)
+	q.body, q.total = response.Body, max(response.ContentLength, 0)
 	most := q.client.Limits.Bytes
-	body, err := unpacked(response.Header, io.LimitReader(&meter{q, response.Body}, most+1))
+	body, err := unpacked(response.Header, io.LimitReader(q, most+1))
 	if err == nil {
 		answer.Body, err = io.ReadAll(io.LimitReader(body, most+1))
 	}
@@ -147,18 +148,13 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 	return answer, nil
 }
 
-// A meter counts what is received, and restarts the timer with each byte.
-type meter struct {
-	q    *question
-	from io.Reader
-}
-
-func (m *meter) Read(b []byte) (int, error) {
-	n, err := m.from.Read(b)
+// Read reads the body as it is sent, counts it, and restarts the timer with each byte.
+func (q *question) Read(b []byte) (int, error) {
+	n, err := q.body.Read(b)
 	if n > 0 {
-		m.q.timer.Reset(m.q.client.Limits.Idle)
-		m.q.received += int64(n)
-		m.q.progress(m.q.received, m.q.total)
+		q.timer.Reset(q.client.Limits.Idle)
+		q.received += int64(n)
+		q.progress(q.received, q.total)
 	}
 	return n, err
 }

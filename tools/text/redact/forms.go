@@ -37,10 +37,9 @@ var telling = func() (c class) {
 
 // A scanner goes over a text once.
 type scanner struct {
-	text   string
-	done   int // nothing before it counts: it is a mark, or has become one
-	runs   [allRuns]span
-	digits span
+	text string
+	done int // nothing before it counts: it is a mark, or has become one
+	runs [allRuns]span
 }
 
 // A span is an examined part of the text.
@@ -52,6 +51,7 @@ const (
 	dottedRun
 	plainRun
 	bearerRun
+	digitRun
 	jwtRun  // of the first part; those of the others follow
 	allRuns = jwtRun + len(jwtLeast)
 )
@@ -70,15 +70,7 @@ func (s *scanner) run(which, at int, of *class) int {
 }
 
 // digit returns the position of the first digit from a position on, or the text's length.
-func (s *scanner) digit(at int) int {
-	if d := &s.digits; at < d.start || at > d.end {
-		*d = span{at, len(s.text)}
-		if next := strings.IndexAny(s.text[at:], "0123456789"); next >= 0 {
-			d.end = at + next
-		}
-	}
-	return s.digits.end
-}
+func (s *scanner) digit(at int) int { return s.run(digitRun, at, noDigit) }
 
 // forms replaces secrets by marks. Existing marks stay.
 func forms(text string) string {

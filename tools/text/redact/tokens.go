@@ -29,6 +29,7 @@ var (
 	dotted  = classOf("azAZ09", "_-.")
 	capital = classOf("AZ09", "")
 	hex     = classOf("afAF09", "")
+	noDigit = classOf("\x00/:\xff", "")
 )
 
 // A token is a form: a prefix at the beginning of a word, and a run of a class after it.
