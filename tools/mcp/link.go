@@ -119,9 +119,9 @@ func (l *link) client(host Host) *sdk.Client {
 		Capabilities:           &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
 		ElicitationHandler:     l.elicit,
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
-		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
+		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 			l.of.receive(string(r.Params.Level), logged(r.Params))
-		}, //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
 	client.AddReceivingMiddleware(sensible)

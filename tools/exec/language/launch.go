@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +33,7 @@ func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, er
 		srv.end(nil)
 		return nil, err
 	}
-	srv.conn = jsonrpc2.NewConn(srv.life, srv.stream, incoming{srv}, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
+	srv.conn = jsonrpc2.NewConn(srv.life, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
 	s.work.Go(func() { srv.attend(printed) })
 	if err := srv.greet(ctx); err != nil {
 		srv.end(err)
@@ -115,3 +114,9 @@ func find(spec Server, root string, environ []string) (string, error) {
 	return "", fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
 		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
 }
+
+// silence discards the library's log: its errors have the same content.
+type silence struct{}
+
+// Printf does nothing.
+func (silence) Printf(string, ...any) {}
