@@ -51,7 +51,11 @@ func shown(full json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(full, &object); err != nil {
 		return nil, fmt.Errorf("its schema is not a JSON object: %w", err)
 	}
-	return json.Marshal(Flat(object))
+	text, err := json.Marshal(Flat(object))
+	if err == nil && len(text) > 2*maxExternalSchema {
+		err = errors.New("its schema becomes too long without the choices at its root")
+	}
+	return text, err
 }
 
 // compileExternal compiles a schema of an object.

@@ -286,7 +286,11 @@ func jsonFields(of reflect.Type, names []string) []string {
 	case reflect.Struct:
 		for i := range of.NumField() {
 			field := of.Field(i)
-			if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag != "" {
+			tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if tag == "-" {
+				continue
+			}
+			if tag != "" {
 				names = append(names, tag)
 			}
 			names = jsonFields(field.Type, names)

@@ -23,13 +23,13 @@ func webTools(files settingsFiles) []tools.Tool {
 	store := settings.Open(sources)
 	return []tools.Tool{
 		webfetch.Tool(agent),
-		websearch.Tool(agent, func() (websearch.Backend, bool) { return backendOf(store.Load(settings.Scope{}).WebSearch) }),
+		websearch.Tool(agent, func() websearch.Backend { return backendOf(store.Load(settings.Scope{}).WebSearch) }),
 	}
 }
 
-func backendOf(said *settings.WebSearch) (websearch.Backend, bool) {
+func backendOf(said *settings.WebSearch) websearch.Backend {
 	if said == nil {
-		return websearch.Backend{}, false
+		return websearch.Backend{}
 	}
-	return websearch.Backend{Kind: said.Backend, URL: said.URL, Key: os.Getenv("BRAVE_API_KEY")}, true
+	return websearch.Backend{Kind: said.Backend, URL: said.URL, Key: os.Getenv("BRAVE_API_KEY")}
 }

@@ -115,7 +115,9 @@ func appendPaths(list []tools.Path, names []string, path tools.Path) []tools.Pat
 		if isOwn(name) {
 			continue
 		}
-		path.Name = named(name)
+		if path.Name = untilded(name); strings.HasPrefix(name, "base64:") { // elsewhere that is the prefix of a name in base64; to bash it is the name
+			path.Name = "./" + name
+		}
 		list = append(list, path)
 	}
 	return list
@@ -130,14 +132,6 @@ func isOwn(name string) bool {
 	}
 	number, ok := strings.CutPrefix(name, "/dev/fd/")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
-}
-
-// named converts a path of the analysis for tools.Path.
-func named(name string) string {
-	if strings.HasPrefix(name, "base64:") { // elsewhere that is the prefix of a name in base64; to bash it is the name
-		return "./" + name
-	}
-	return untilded(name)
 }
 
 // untilded replaces a leading ~ by the home directory, as bash will. Without a home the path is

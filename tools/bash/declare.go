@@ -43,9 +43,9 @@ func parseDeclarations(text string) (exports map[string]string, ok bool) {
 func parseValue(text string) (value, rest string, ok bool) {
 	switch {
 	case strings.HasPrefix(text, `"`):
-		return parseDouble(text[1:])
+		return parseQuoted(text[1:], '"')
 	case strings.HasPrefix(text, "$'"):
-		return parseANSI(text[2:])
+		return parseQuoted(text[2:], '\'')
 	case strings.HasPrefix(text, "("):
 		rest, ok = skipList(text[1:])
 		return "", rest, ok
@@ -59,10 +59,8 @@ func skipList(text string) (rest string, ok bool) {
 		switch {
 		case text[0] == ')':
 			return text[1:], true
-		case text[0] == '"':
-			_, text, ok = parseDouble(text[1:])
-		case strings.HasPrefix(text, "$'"):
-			_, text, ok = parseANSI(text[2:])
+		case text[0] == '"' || strings.HasPrefix(text, "$'"):
+			_, text, ok = parseValue(text)
 		default:
 			text = text[1:]
 		}
@@ -70,41 +68,30 @@ func skipList(text string) (rest string, ok bool) {
 	return "", false
 }
 
-// parseDouble parses the rest of "text", where a backslash escapes the next character.
-func parseDouble(text string) (value, rest string, ok bool) {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '"':
-			return b.String(), text[i+1:], true
-		case text[i] == '\\' && i+1 < len(text):
-			i++
-		}
-		b.WriteByte(text[i])
-	}
-	return "", "", false
-}
-
 // letters are the escapes of $'text' for single bytes.
 var letters = map[byte]byte{
 	'a': 7, 'b': 8, 't': 9, 'n': 10, 'v': 11, 'f': 12, 'r': 13, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// parseANSI parses the rest of $'text': unprintable bytes are three octal digits.
-func parseANSI(text string) (value, rest string, ok bool) {
+// parseQuoted parses the rest of a quoted text. A backslash in "text" escapes the next character; in
+// $'text' it begins one of letters, or the three octal digits of an unprintable byte.
+func parseQuoted(text string, quote byte) (value, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\'':
+		switch c := text[i]; {
+		case c == quote:
 			return b.String(), text[i+1:], true
-		case text[i] != '\\':
-			b.WriteByte(text[i])
-		case i+3 < len(text) && isOctal(text[i+1]) && isOctal(text[i+2]) && isOctal(text[i+3]):
+		case c != '\\':
+			b.WriteByte(c)
+		case quote == '\'' && i+3 < len(text) && isOctal(text[i+1]) && isOctal(text[i+2]) && isOctal(text[i+3]):
 			b.WriteByte((text[i+1]-'0')<<6 | (text[i+2]-'0')<<3 | (text[i+3] - '0'))
 			i += 3
-		case i+1 < len(text) && letters[text[i+1]] != 0:
-			b.WriteByte(letters[text[i+1]])
+		case quote == '"' && i+1 < len(text):
 			i++
+			b.WriteByte(text[i])
+		case quote == '\'' && i+1 < len(text) && letters[text[i+1]] != 0:
+			i++
+			b.WriteByte(letters[text[i]])
 		default:
 			return "", "", false
 		}

@@ -1,4 +1,4 @@
-// Working directories: where a shell starts, and which final directories are kept for the session.
+// What a shell leaves to the session: which final directories and exports are kept.
 
 package bash
 
@@ -8,19 +8,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
-	"github.com/toold/toold/tools/fault"
 )
-
-// workingDir returns the directory of the verdict, or an error if it has vanished since.
-func (r *shellRun) workingDir() (string, error) {
-	if !isDir(r.env.Files.Disk(r.env.Dir)) {
-		return "", fault.Failedf("path_not_found", "The working directory %s no longer exists. Nothing was run.", r.env.Dir)
-	}
-	if r.env.Gone != "" {
-		r.note("The working directory %s no longer exists. The command ran in %s.", r.env.Gone, r.env.Dir)
-	}
-	return r.env.Dir, nil
-}
 
 func isDir(path string) bool {
 	info, err := os.Stat(path)

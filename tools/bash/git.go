@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/fs/repo"
@@ -73,18 +74,13 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 	} else {
 		set = shell.GitHardening()
 	}
-	p, err := l.env.Box.Start(sandbox.Command{
-		ID: l.env.CallID, Path: git, Args: append([]string{"git"}, args...), Dir: dir,
-		Env:    l.env.Box.Environ(slices.DeleteFunc(slices.Clone(l.env.Environ), unasked), set...),
-		Stdout: to, Stderr: &complaints,
+	exit, err := query(ctx, l.env, sandbox.Command{
+		Path: git, Args: append([]string{"git"}, args...), Dir: dir, Stdout: to, Stderr: &complaints,
+		Env: l.env.Box.Environ(slices.DeleteFunc(slices.Clone(l.env.Environ), unasked), set...),
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, gitPatience)
-	defer cancel()
-	defer context.AfterFunc(ctx, p.Stop)()
-	switch exit := p.Wait(); {
 	case exit.Stopped:
 		return "", fmt.Errorf("git did not answer within %s", gitPatience)
 	case exit.Code != 0:
@@ -95,6 +91,19 @@ func (l *gitLook) ask(ctx context.Context, dir string, to io.Writer, args ...str
 		return "", fmt.Errorf("they are more than %d bytes", maxSettings)
 	}
 	return out.String(), nil
+}
+
+// query runs a program that only reads, until gitPatience is over.
+func query(ctx context.Context, env *tools.Env, c sandbox.Command) (sandbox.Exit, error) {
+	c.ID = env.CallID
+	p, err := env.Box.Start(c)
+	if err != nil {
+		return sandbox.Exit{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	defer context.AfterFunc(ctx, p.Stop)()
+	return p.Wait(), nil
 }
 
 // unasked reports whether a variable is withheld from a git that only lists its configuration. The

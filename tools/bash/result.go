@@ -16,40 +16,18 @@ import (
 
 // Structured is the result of Bash, BashOutput and KillShell for programs.
 type Structured struct {
-	// ExitCode is absent while the command runs, and if a signal has ended it.
-	ExitCode *int   `json:"exit_code,omitempty"`
-	Signal   string `json:"signal,omitempty"` // "SIGKILL", ...
+	tools.Exit
 	// Interpretation is the meaning of an exit code that is an answer and not a failure.
 	Interpretation string `json:"interpretation,omitempty"`
 	// TaskID is the id of the background task, and Status its state: "running" or "ended".
 	TaskID string `json:"task_id,omitempty"`
 	Status string `json:"status,omitempty"`
-
-	StdoutBytes int64  `json:"stdout_bytes"`          // printed so far
-	StderrBytes int64  `json:"stderr_bytes"`          // printed so far
-	OutputPath  string `json:"output_path,omitempty"` // the raw bytes of both; absent if nothing was printed
-	// OmittedBytes and OmittedLines are left out of the text. ReplacedBytes were not UTF-8.
-	OmittedBytes  int64 `json:"omitted_bytes,omitempty"`
-	OmittedLines  int64 `json:"omitted_lines,omitempty"`
-	ReplacedBytes int64 `json:"replaced_bytes,omitempty"`
-
-	WorkingDirectory string  `json:"working_directory,omitempty"` // in which the command started
-	MaxRSSBytes      int64   `json:"max_rss_bytes,omitempty"`     // of its largest process
-	Kept             []*Left `json:"kept,omitempty"`              // continue as the background task TaskID
-	LeftBehind       []*Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and were stopped
-	Stuck            []*Left `json:"stuck,omitempty"`             // were killed, but the kernel still holds them
-}
-
-// A Left is a process that outlived its command.
-type Left struct {
-	PID  int    `json:"pid"`
-	Name string `json:"name"`
-}
-
-// Exit is the structured part of a failed command's error.
-type Exit struct {
-	ExitCode *int   `json:"exit_code,omitempty"`
-	Signal   string `json:"signal,omitempty"`
+	tools.Printed
+	WorkingDirectory string         `json:"working_directory,omitempty"` // in which the command started
+	MaxRSSBytes      int64          `json:"max_rss_bytes,omitempty"`     // of its largest process
+	Kept             []sandbox.Left `json:"kept,omitempty"`              // continue as the background task TaskID
+	LeftBehind       []sandbox.Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and were stopped
+	Stuck            []sandbox.Left `json:"stuck,omitempty"`             // were killed, but the kernel still holds them
 }
 
 // Refused is the structured part of the error of a command that was stopped because it requested
@@ -58,9 +36,6 @@ type Refused struct {
 	Host  string `json:"host"`
 	Count int    `json:"count"`
 }
-
-// room is reserved in the inline text for notes, in characters.
-const room = 1000
 
 // result builds the text: the exit code, the output, the notes. task holds what the command has
 // left running; nil: nothing.
@@ -72,30 +47,36 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 		s.TaskID, s.Status, changes.Task = task.ID, "running", task.ID
 	}
 	s.measure(r.out)
-	var meaning string
-	benign := false
-	if s.ExitCode != nil && *s.ExitCode != 0 {
-		meaning, benign = shell.Benign(r.in.analysis.Last, *s.ExitCode, s.StdoutBytes)
+	succeeded := !s.Failed()
+	if s.ExitCode != nil && !succeeded {
+		var meaning string
+		if meaning, succeeded = shell.Benign(r.in.analysis.Last, *s.ExitCode, s.StdoutBytes); succeeded {
+			s.Interpretation = meaning
+		}
 	}
-	if benign {
-		s.Interpretation = meaning
-	}
-	printed, err := r.out.Excerpt(textRoom(r.env.MaxChars))
+	printed, err := r.out.Excerpt(tools.OutputRoom(r.env.MaxChars))
 	if err != nil {
 		return tools.Result{Structured: s, Changes: changes}, fault.Failedf("io_error", "The command has ended, but its output cannot be read back: %v.", err)
 	}
 	if task != nil {
 		changes.Cursor = &tools.Cursor{Task: task.ID, Offset: printed.End}
 	}
-	text, spill := s.text(printed, r.out.Path())
-	body, notes := s.headline()+orNothing(text, s), s.goesOn(r.out.Path())+s.leftovers(r.whyStopped(benign || !s.failed()))+r.noted()
+	text, spill := s.Text(printed, r.out.Path())
+	if strings.TrimSpace(text) == "" && !s.Failed() {
+		text = "(no output)"
+	}
+	body, notes := s.Headline(), s.goesOn(r.out.Path())+s.leftovers(r.whyStopped(succeeded))+r.noted()
+	if s.Interpretation != "" {
+		body += fmt.Sprintf("(%s)\n", s.Interpretation)
+	}
+	body += text
 	if notes != "" {
 		body = spool.EndLine(body)
 	}
 	result := tools.Text(body + notes)
 	result.Structured, result.Spill, result.Changes = s, spill, changes
-	if s.failed() && !benign {
-		return result, s.fault()
+	if !succeeded {
+		return result, s.Fault("command", "output")
 	}
 	return result, nil
 }
@@ -115,18 +96,8 @@ func (r *shellRun) whyStopped(succeeded bool) string {
 }
 
 func (s *Structured) ended(exit sandbox.Exit) {
-	s.Signal, s.MaxRSSBytes = exit.Signal, exit.MaxRSS
-	if exit.Code >= 0 {
-		s.ExitCode = &exit.Code
-	}
-	s.Kept, s.LeftBehind, s.Stuck = lefts(exit.Kept), lefts(exit.LeftBehind), lefts(exit.Stuck)
-}
-
-func lefts(list []sandbox.Left) (out []*Left) {
-	for _, l := range list {
-		out = append(out, &Left{PID: l.PID, Name: l.Name})
-	}
-	return out
+	s.Exit, s.MaxRSSBytes = tools.ExitOf(exit), exit.MaxRSS
+	s.Kept, s.LeftBehind, s.Stuck = exit.Kept, exit.LeftBehind, exit.Stuck
 }
 
 func (s *Structured) measure(out *spool.Output) {
@@ -134,53 +105,6 @@ func (s *Structured) measure(out *spool.Output) {
 	if s.StdoutBytes+s.StderrBytes > 0 {
 		s.OutputPath = out.Path()
 	}
-}
-
-// textRoom returns how many characters of the inline text the output may have.
-func textRoom(maxChars int) int { return max(maxChars-room, maxChars/2) }
-
-// text returns the excerpt, with a line between head and tail about what is left out.
-func (s *Structured) text(x spool.Excerpt, path string) (string, *tools.Spill) {
-	s.ReplacedBytes, s.OmittedBytes, s.OmittedLines = x.Replaced, x.Bytes, x.Lines
-	if x.Bytes == 0 {
-		return x.Head, nil
-	}
-	return x.Text(path), &tools.Spill{Path: path, Bytes: x.Bytes, Lines: x.Lines}
-}
-
-func orNothing(text string, s Structured) string {
-	if strings.TrimSpace(text) == "" && !s.failed() {
-		return "(no output)"
-	}
-	return text
-}
-
-func (s *Structured) failed() bool { return s.ExitCode == nil || *s.ExitCode != 0 }
-
-// headline returns the first line of the text if the exit code is not 0.
-func (s *Structured) headline() string {
-	switch {
-	case s.ExitCode == nil && s.Signal != "":
-		return fmt.Sprintf("Ended by signal %s\n", s.Signal)
-	case s.ExitCode == nil:
-		return "Exit code unknown\n"
-	case *s.ExitCode == 0:
-		return ""
-	case s.Interpretation != "":
-		return fmt.Sprintf("Exit code %d\n(%s)\n", *s.ExitCode, s.Interpretation)
-	}
-	return fmt.Sprintf("Exit code %d\n", *s.ExitCode)
-}
-
-func (s *Structured) fault() error {
-	text := "The command ended without an exit code."
-	switch {
-	case s.ExitCode != nil:
-		text = fmt.Sprintf("The command ended with exit code %d.", *s.ExitCode)
-	case s.Signal != "":
-		text = fmt.Sprintf("The command was ended by signal %s.", s.Signal)
-	}
-	return fault.Failedf("exit_code", "%s Its output usually shows why.", text).With(Exit{s.ExitCode, s.Signal})
 }
 
 // goesOn returns a note about what the command has left running. Its output goes to the file at
@@ -205,7 +129,7 @@ func (s *Structured) leftovers(why string) string {
 	return text.String()
 }
 
-func list(left []*Left) string {
+func list(left []sandbox.Left) string {
 	const most = 10
 	var names []string
 	for i, l := range left {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -74,7 +73,9 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	case d := <-r.process.Refused():
 		return r.refused(ctx, d)
 	case <-ctx.Done():
-		if timedOut(context.Cause(ctx)) && env.OnTimeout == tools.Background {
+		cause := context.Cause(ctx)
+		timedOut := errors.Is(cause, tools.ErrTimeout) || errors.Is(cause, context.DeadlineExceeded)
+		if timedOut && env.OnTimeout == tools.Background {
 			return r.handOver()
 		}
 		r.process.Stop()
@@ -82,14 +83,14 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	return r.end(ctx, r.process.Wait())
 }
 
-func timedOut(cause error) bool {
-	return errors.Is(cause, tools.ErrTimeout) || errors.Is(cause, context.DeadlineExceeded)
-}
-
 // prepare determines the directory and the environment of the shell.
 func (r *shellRun) prepare() (err error) {
-	if r.dir, err = r.workingDir(); err != nil {
-		return err
+	r.dir = r.env.Dir
+	if !isDir(r.env.Files.Disk(r.dir)) {
+		return fault.Failedf("path_not_found", "The working directory %s no longer exists. Nothing was run.", r.dir)
+	}
+	if r.env.Gone != "" {
+		r.note("The working directory %s no longer exists. The command ran in %s.", r.env.Gone, r.dir)
 	}
 	r.environ = environ(r.env, r.in, r.dir)
 	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
@@ -164,8 +165,11 @@ func (r *shellRun) start() (err error) {
 		return startFault(err)
 	} else if script != nil {
 		defer script.Close()
-		c.Report, c.Extra = r.reportTo(), []*os.File{script}
+		c.Extra = []*os.File{script}
 		c.Env = append(c.Env[:len(c.Env):len(c.Env)], name)
+		if r.report != nil {
+			c.Report = r.report
+		}
 	}
 	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
@@ -198,49 +202,53 @@ func tellsPrograms(c shell.Command) bool {
 	return c.Name == "type" || c.Name == "hash" || c.Name == "command"
 }
 
-// reportTo returns the writer for the shell's report; nil: there is none.
-func (r *shellRun) reportTo() io.Writer {
-	if r.report == nil {
-		return nil
-	}
-	return r.report
-}
-
 func startFault(err error) error {
 	return fault.Failedf("start_failed", "The command was not started: %v. Nothing was run; it can be sent again.", err)
 }
 
 // background starts the shell as a background task and returns at once.
 func (r *shellRun) background() (tools.Result, error) {
-	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
-	task, err := r.env.Tasks.Add(from, func() (*sandbox.Process, error) { return r.process, r.start() })
+	task, err := r.task(r.start)
+	switch {
+	case errors.Is(err, background.ErrTooMany):
+		err = fault.Failedf("too_many_tasks", "The command was not started: %v. Stop one with KillShell, or run this in the foreground.", err)
+	case errors.Is(err, background.ErrClosed):
+		err = startFault(err)
+	}
 	if err != nil {
 		_ = r.out.Close()
-		return tools.Result{}, taskFault(err)
+		return tools.Result{}, err
 	}
 	r.env.Output(r.out)
 	return r.began(task, fmt.Sprintf("Started in the background as %s. Its output goes to %s; BashOutput returns what is new and how it ends, KillShell stops it.",
 		task.ID, r.out.Path())), nil
 }
 
-func taskFault(err error) error {
-	switch {
-	case errors.Is(err, background.ErrTooMany):
-		return fault.Failedf("too_many_tasks", "The command was not started: %v. Stop one with KillShell, or run this in the foreground.", err)
-	case errors.Is(err, background.ErrClosed):
-		return startFault(err)
-	}
-	return err
+// task makes a background task of the shell, if there is room for one, after start.
+func (r *shellRun) task(start func() error) (*background.Task, error) {
+	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
+	return r.env.Tasks.Add(from, func() (*sandbox.Process, error) {
+		err := start()
+		return r.process, err
+	})
 }
 
-// handOver makes a background task of a shell whose time limit has run out. If there is no room for
-// one, the shell is stopped.
-func (r *shellRun) handOver() (tools.Result, error) {
-	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
-	task, err := r.env.Tasks.Add(from, func() (*sandbox.Process, error) { return r.process, nil })
+// adopt makes a background task of the running shell. If there is no room for one, it stops the
+// shell and returns nil.
+func (r *shellRun) adopt() *background.Task {
+	task, err := r.task(func() error { return nil })
 	if err != nil {
 		r.process.Stop()
+		r.process.Wait()
 		r.note("It could not continue in the background: %v.", err)
+	}
+	return task
+}
+
+// handOver makes a background task of a shell whose time limit has run out.
+func (r *shellRun) handOver() (tools.Result, error) {
+	task := r.adopt()
+	if task == nil {
 		result, _ := r.end(context.Background(), r.process.Wait())
 		return result, tools.ErrTimeout
 	}
@@ -250,7 +258,7 @@ func (r *shellRun) handOver() (tools.Result, error) {
 
 func (r *shellRun) began(task *background.Task, text string) tools.Result {
 	result := tools.Text(text + r.noted())
-	result.Structured = Structured{TaskID: task.ID, OutputPath: r.out.Path(), WorkingDirectory: r.dir}
+	result.Structured = Structured{TaskID: task.ID, Printed: tools.Printed{OutputPath: r.out.Path()}, WorkingDirectory: r.dir}
 	result.Changes.Task = task.ID
 	return result
 }
@@ -263,7 +271,7 @@ func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, er
 	result, err := r.result(exit, nil)
 	switch {
 	case exit.Output != nil:
-		return result, outputFault(exit.Output, r.out)
+		return result, tools.OutputFault("command", exit.Output, r.out)
 	case exit.Stopped && ctx.Err() != nil:
 		return result, context.Cause(ctx)
 	}
@@ -281,15 +289,10 @@ func (r *shellRun) keep(code, left int, done <-chan struct{}) int {
 }
 
 // outlived makes a task of the processes that the script has left running, and returns the result
-// of the script itself. If there is no room for a task, they are stopped.
+// of the script itself.
 func (r *shellRun) outlived(ctx context.Context) (tools.Result, error) {
-	exit := r.process.Main()
-	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
-	task, err := r.env.Tasks.Add(from, func() (*sandbox.Process, error) { return r.process, nil })
-	if err != nil {
-		r.process.Stop()
-		r.process.Wait()
-		r.note("It could not continue in the background: %v.", err)
+	exit, task := r.process.Main(), r.adopt()
+	if task == nil {
 		exit.LeftBehind, exit.Kept = append(exit.Kept, exit.LeftBehind...), nil
 		return r.end(ctx, exit)
 	}
@@ -310,18 +313,4 @@ func (r *shellRun) refused(ctx context.Context, d sandbox.Denial) (tools.Result,
 		return result, err
 	}
 	return result, fault.Failedf("host_refused", "%s", text).With(Refused{Host: d.Target, Count: d.Count})
-}
-
-// outputFault distinguishes a full disk and a full quota from the command's own failure.
-func outputFault(err error, out *spool.Output) error {
-	var shared *spool.LimitError
-	switch {
-	case errors.As(err, &shared):
-		return fault.Failedf("output_limit", "The command was stopped because its output would have taken %s over their limit of %d bytes, and no output of an ended call is left to remove. The first %d bytes are in %s. Make it print less, or write to a file.", shared.Of, shared.Bytes, out.Total(), out.Path())
-	case errors.Is(err, spool.ErrLimit):
-		return fault.Failedf("output_limit", "The command was stopped because it had printed %d bytes, the limit of one call. They are in %s. Make it print less, or write to a file.", out.Total(), out.Path())
-	case errors.Is(err, spool.ErrFull):
-		return fault.Failedf("disk_full", "The command was stopped because the disk that keeps its output is full; that is not the command's own failure. The first %d bytes are in %s. Free some space on that disk, then send the call again.", out.Total(), out.Path())
-	}
-	return fault.Failedf("io_error", "The command was stopped because its output could not be kept: %v.", err)
 }

@@ -81,30 +81,15 @@ type state struct {
 
 // parseReport parses the last report in text. ok is false if there is no complete one.
 func parseReport(text string) (s state, ok bool) {
-	_, text, ok = cutLast(text, reportMark)
-	if !ok {
+	text = text[max(0, strings.LastIndex(text, reportMark)):]
+	text, begins := strings.CutPrefix(text, reportMark)
+	text, ends := strings.CutSuffix(text, "\x00end\x00")
+	dir, text, has := strings.Cut(text, "\x00")
+	if s.exports, ok = parseDeclarations(text); !begins || !ends || !has || !ok {
 		return state{}, false
 	}
-	s.dir, text, ok = strings.Cut(text, "\x00")
-	if !ok {
-		return state{}, false
-	}
-	s.dir = strings.TrimSuffix(s.dir, "\n")
-	if text, ok = strings.CutSuffix(text, "\x00end\x00"); !ok {
-		return state{}, false
-	}
-	if s.exports, ok = parseDeclarations(text); !ok {
-		return state{}, false
-	}
+	s.dir = strings.TrimSuffix(dir, "\n")
 	return s, true
-}
-
-func cutLast(text, sep string) (before, after string, ok bool) {
-	at := strings.LastIndex(text, sep)
-	if at < 0 {
-		return text, "", false
-	}
-	return text[:at], text[at+len(sep):], true
 }
 
 // shellsOwn are variables that describe one shell and are not passed on.

@@ -35,19 +35,12 @@ func checkSyntax(ctx context.Context, env *tools.Env, in input) error {
 		return nil // the command will not find it either
 	}
 	complaint := sandbox.Beginning{Most: maxComplaint}
-	p, err := env.Box.Start(sandbox.Command{
-		ID: env.CallID, Path: path, Args: []string{"bash", "--norc", "--noprofile", "-n", "-c", in.Command}, Dir: env.Dir,
-		Env:    env.Box.Environ(env.Environ),
-		Stdout: io.Discard, Stderr: &complaint,
+	exit, err := query(ctx, env, sandbox.Command{
+		Path: path, Args: []string{"bash", "--norc", "--noprofile", "-n", "-c", in.Command}, Dir: env.Dir,
+		Env: env.Box.Environ(env.Environ), Stdout: io.Discard, Stderr: &complaint,
 	})
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, gitPatience)
-	defer cancel()
-	defer context.AfterFunc(ctx, p.Stop)()
-	if exit := p.Wait(); exit.Stopped || exit.Code != refusedExit {
-		return nil
+	if err != nil || exit.Stopped || exit.Code != refusedExit {
+		return nil //nolint:nilerr // the command is judged as usual
 	}
 	said, _, _ := strings.Cut(strings.ToValidUTF8(complaint.String(), "\uFFFD"), "\n")
 	return fault.Invalidf("syntax_error", "The command is not valid bash: line %d, column %d: %s. Bash reports: %s. Nothing was run. Correct the command and send it again.",

@@ -3,6 +3,7 @@
 package bash
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -64,10 +65,7 @@ func KillTool() tools.Tool {
 
 // oneID returns the id, which may have either of two names.
 func oneID(id, alias, field string) (string, error) {
-	if id == "" {
-		id = alias
-	}
-	if id == "" || alias != "" && alias != id {
+	if id = cmp.Or(id, alias); id == "" || alias != "" && alias != id {
 		return "", fault.Invalidf("invalid_input", "Set %s to the id of one background task.", field).At("/" + field)
 	}
 	return id, nil
@@ -117,33 +115,27 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 		}
 	}
 	s := statusOf(task) // before the output, so that the output of an ended task is complete
-	news, err := read(task.Output, from, textRoom(env.MaxChars), in.Filter)
+	room, news := tools.OutputRoom(env.MaxChars), spool.Excerpt{}
+	if in.Filter == "" {
+		news, err = task.Output.Since(from, room)
+	} else {
+		news, err = task.Output.Matching(from, room, regexp.MustCompile(in.Filter).Match)
+	}
 	if err != nil {
 		return tools.Result{}, fault.Failedf("io_error", "The output of %s cannot be read: %v.", task.ID, err)
 	}
-	text, spill := s.text(news, task.Output.Path())
-	if text == "" {
-		text = nothingNew(in.Filter, news.End > from)
+	text, spill := s.Text(news, task.Output.Path())
+	switch {
+	case text != "":
+	case in.Filter != "" && news.End > from:
+		text = "(no new line matches the filter)"
+	default:
+		text = "(no new output)"
 	}
 	result := tools.Text(s.statusLine(task) + spool.EndLine(text) + s.leftovers(notKept))
 	result.Structured, result.Spill = *s, spill
 	result.Changes.Cursor = &tools.Cursor{Task: task.ID, Offset: news.End}
 	return result, nil
-}
-
-// read returns what has been printed since the position from. The filter is known to compile.
-func read(out *spool.Output, from int64, maxChars int, filter string) (spool.Excerpt, error) {
-	if filter == "" {
-		return out.Since(from, maxChars)
-	}
-	return out.Matching(from, maxChars, regexp.MustCompile(filter).Match)
-}
-
-func nothingNew(filter string, came bool) string {
-	if filter != "" && came {
-		return "(no new line matches the filter)"
-	}
-	return "(no new output)"
 }
 
 func statusOf(task *background.Task) *Structured {
@@ -162,7 +154,7 @@ func (s *Structured) statusLine(task *background.Task) string {
 	case s.Status == "running":
 		return fmt.Sprintf("%s is running.\n", task.ID)
 	case ended && exit.Output != nil:
-		return fmt.Sprintf("%s was stopped: %s\n", task.ID, fault.From(outputFault(exit.Output, task.Output)).Message)
+		return fmt.Sprintf("%s was stopped: %s\n", task.ID, fault.From(tools.OutputFault("command", exit.Output, task.Output)).Message)
 	case s.Signal != "":
 		return fmt.Sprintf("%s has ended by signal %s.\n", task.ID, s.Signal)
 	case s.ExitCode == nil:

@@ -37,23 +37,25 @@ const (
 	maxQuery = 1000    // bytes
 )
 
-// A question is one operation: its required fields, and its answer.
+// A question is one operation: its required fields, its answer, and how messages name that.
 type question struct {
 	place bool // line and character
 	query bool
 	ask   func(context.Context, *call) error
+	noun  string // of an entry
+	none  string // the text for an answer without entries
 }
 
 var questions = map[string]question{
-	"definition":        {place: true, ask: places((*language.Set).Definition)},
-	"references":        {place: true, ask: places((*language.Set).References)},
-	"implementation":    {place: true, ask: places((*language.Set).Implementation)},
-	"hover":             {place: true, ask: hover},
-	"document_symbols":  {ask: outline},
-	"workspace_symbols": {query: true, ask: search},
-	"call_hierarchy":    {place: true, ask: hierarchy},
-	"diagnostics":       {ask: diagnose},
-	"rename_preview":    {place: true, query: true, ask: rename},
+	"definition":        {true, false, places((*language.Set).Definition), "place", "The server has no definition for that position."},
+	"references":        {true, false, places((*language.Set).References), "place", "The server has no references for that position."},
+	"implementation":    {true, false, places((*language.Set).Implementation), "place", "The server has no implementation for that position."},
+	"hover":             {true, false, hover, "place", "The server has no description for that position."},
+	"document_symbols":  {false, false, outline, "symbol", "The file has no symbols."},
+	"workspace_symbols": {false, true, search, "symbol", "The server has no symbol with a name like that."},
+	"call_hierarchy":    {true, false, hierarchy, "function", "The server has no function at that position."},
+	"diagnostics":       {false, false, diagnose, "diagnostic", "No errors or warnings."},
+	"rename_preview":    {true, true, rename, "file", "The renaming would change nothing."},
 }
 
 // Tool returns the LSP tool.
@@ -75,17 +77,16 @@ func validate(in *Input) error {
 	if !known {
 		fields("/operation", fmt.Sprintf("%q is not one of definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics, rename_preview", in.Operation))
 	}
-	for _, n := range []struct {
-		name  string
-		value int
-	}{{"line", in.Line}, {"character", in.Character}} {
+	number := func(name string, value int) {
 		switch {
-		case n.value < 0:
-			fields("/"+n.name, fmt.Sprintf("%d is not a valid number of a %s; they count from 1", n.value, n.name))
-		case n.value == 0 && asked.place:
-			fields("/"+n.name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, n.name))
+		case value < 0:
+			fields("/"+name, fmt.Sprintf("%d is not a valid number of a %s; they count from 1", value, name))
+		case value == 0 && asked.place:
+			fields("/"+name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, name))
 		}
 	}
+	number("line", in.Line)
+	number("character", in.Character)
 	switch {
 	case asked.query && strings.TrimSpace(in.Query) == "":
 		fields("/query", in.Operation+" needs it")

@@ -15,67 +15,28 @@ import (
 
 // Found is the structured result. The lists hold what is shown; Total counts all that may be shown.
 type Found struct {
-	Operation   string       `json:"operation"`
-	FilePath    string       `json:"file_path"` // real
-	Locations   []Location   `json:"locations,omitempty"`
-	Symbols     []Symbol     `json:"symbols,omitempty"`
-	Hover       string       `json:"hover,omitempty"`
-	Function    *Symbol      `json:"function,omitempty"` // call_hierarchy: the one at the position
-	Incoming    []Call       `json:"incoming,omitempty"`
-	Outgoing    []Call       `json:"outgoing,omitempty"`
-	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
-	Changes     []Change     `json:"changes,omitempty"`
-	Diff        string       `json:"diff,omitempty"`
-	Total       int          `json:"total"`
-	Shown       int          `json:"shown"`
-	Denied      int          `json:"denied"`         // left out because a rule denies reading the file
-	Elsewhere   int          `json:"elsewhere"`      // shown without their line, since the call may not read the file
-	Busy        string       `json:"busy,omitempty"` // what the server is still doing: there may be more
-	Incomplete  bool         `json:"incomplete"`     // the server did not report everything in time
-}
-
-// Location is one position in a file.
-type Location struct {
-	Path  string         `json:"path"` // absolute
-	Range language.Range `json:"range"`
-	Text  string         `json:"text,omitempty"` // the line, less the blanks around it
-}
-
-// Symbol is a named element of a program.
-type Symbol struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind"`
-	Detail    string `json:"detail,omitempty"`
-	Container string `json:"container,omitempty"`
-	Depth     int    `json:"depth"`
-	Location
-}
-
-// Call is one end of a call, and its position in the caller.
-type Call struct {
-	Symbol
-	At []language.Range `json:"at"`
-}
-
-// Diagnostic is one finding of the server about the file.
-type Diagnostic struct {
-	Range    language.Range `json:"range"`
-	Severity string         `json:"severity"`
-	Code     string         `json:"code,omitempty"`
-	Source   string         `json:"source,omitempty"`
-	Message  string         `json:"message"`
-}
-
-// Change is how often one file would change.
-type Change struct {
-	Path  string `json:"path"`
-	Edits int    `json:"edits"`
+	Operation   string                `json:"operation"`
+	FilePath    string                `json:"file_path"` // real
+	Locations   []language.Location   `json:"locations,omitempty"`
+	Symbols     []language.Symbol     `json:"symbols,omitempty"`
+	Hover       string                `json:"hover,omitempty"`
+	Function    *language.Symbol      `json:"function,omitempty"` // call_hierarchy: the one at the position
+	Incoming    []language.Call       `json:"incoming,omitempty"`
+	Outgoing    []language.Call       `json:"outgoing,omitempty"`
+	Diagnostics []language.Diagnostic `json:"diagnostics,omitempty"`
+	Changes     []language.Change     `json:"changes,omitempty"`
+	Diff        string                `json:"diff,omitempty"`
+	Total       int                   `json:"total"`
+	Shown       int                   `json:"shown"`
+	Denied      int                   `json:"denied"`         // left out because a rule denies reading the file
+	Elsewhere   int                   `json:"elsewhere"`      // shown without their line, since the call may not read the file
+	Busy        string                `json:"busy,omitempty"` // what the server is still doing: there may be more
+	Incomplete  bool                  `json:"incomplete"`     // the server did not report everything in time
 }
 
 // keeps reports whether an entry about the file may be shown at all, and counts those that may not.
 func (c *call) keeps(unread error) bool {
-	var f *fault.Error
-	if errors.As(unread, &f) && (f.Code == "rule_denied" || f.Code == "hidden_path") {
+	if f, ok := errors.AsType[*fault.Error](unread); ok && (f.Code == "rule_denied" || f.Code == "hidden_path") {
 		c.found.Denied++
 		return false
 	}
@@ -90,25 +51,14 @@ func (c *call) keeps(unread error) bool {
 	return true
 }
 
-func location(l language.Location) Location {
-	return Location{Path: l.Path, Range: l.Range, Text: text.Shown(strings.TrimSpace(l.Line))}
-}
-
-// String returns path:line:character, and the line if it is known.
-func (l Location) String() string {
-	where := fmt.Sprintf("%s:%d:%d", l.Path, l.Range.Start.Line, l.Range.Start.Character)
-	if l.Text == "" {
-		return where
-	}
-	return where + ": " + l.Text
-}
-
-func symbol(s language.Symbol) Symbol {
-	return Symbol{Name: s.Name, Kind: s.Kind, Detail: s.Detail, Container: s.Container, Depth: s.Depth, Location: location(s.Location)}
+// shows is keeps for a location, whose line it shortens for a message.
+func (c *call) shows(l *language.Location) bool {
+	l.Line = text.Shown(strings.TrimSpace(l.Line))
+	return c.keeps(l.Unread)
 }
 
 // title returns the name of a symbol.
-func (s Symbol) title() string {
+func title(s language.Symbol) string {
 	title := s.Kind + " " + s.Name
 	if s.Detail != "" {
 		title += " " + text.Shown(s.Detail)
@@ -123,9 +73,9 @@ func places(ask func(*language.Set, context.Context, language.Query) ([]language
 	return func(ctx context.Context, c *call) error {
 		list, err := ask(c.env.Languages, ctx, c.query)
 		for _, l := range list {
-			if c.keeps(l.Unread) {
-				c.found.Locations = append(c.found.Locations, location(l))
-				c.body = append(c.body, location(l).String())
+			if c.shows(&l) {
+				c.found.Locations = append(c.found.Locations, l)
+				c.body = append(c.body, l.String())
 			}
 		}
 		return err
@@ -143,26 +93,24 @@ func hover(ctx context.Context, c *call) (err error) {
 
 func outline(ctx context.Context, c *call) error {
 	list, err := c.env.Languages.Outline(ctx, c.query)
-	for _, l := range list {
-		if c.keeps(l.Unread) {
-			s := symbol(l)
-			c.found.Symbols = append(c.found.Symbols, s)
-			c.body = append(c.body, fmt.Sprintf("%s%d:%d: %s", strings.Repeat("  ", min(s.Depth, 20)), s.Range.Start.Line, s.Range.Start.Character, s.title()))
-		}
-	}
+	c.symbols(list, func(s language.Symbol) string { return strings.Repeat("  ", min(s.Depth, 20)) })
 	return err
 }
 
 func search(ctx context.Context, c *call) error {
 	list, err := c.env.Languages.Search(ctx, c.query, c.in.Query)
-	for _, l := range list {
-		if c.keeps(l.Unread) {
-			s := symbol(l)
+	c.symbols(list, func(s language.Symbol) string { return s.Path + ":" })
+	return err
+}
+
+// symbols adds symbols; lead is what stands before the position of each.
+func (c *call) symbols(list []language.Symbol, lead func(language.Symbol) string) {
+	for _, s := range list {
+		if c.shows(&s.Location) {
 			c.found.Symbols = append(c.found.Symbols, s)
-			c.body = append(c.body, fmt.Sprintf("%s:%d:%d: %s", s.Path, s.Range.Start.Line, s.Range.Start.Character, s.title()))
+			c.body = append(c.body, lead(s)+s.Range.Start.String()+": "+title(s))
 		}
 	}
-	return err
 }
 
 func hierarchy(ctx context.Context, c *call) error {
@@ -170,37 +118,35 @@ func hierarchy(ctx context.Context, c *call) error {
 	if err != nil || calls.Of.Name == "" {
 		return err
 	}
-	if c.keeps(calls.Of.Unread) {
-		of := symbol(calls.Of)
-		c.found.Function = &of
-		c.body = append(c.body, of.title()+" at "+of.Location.String())
+	if c.shows(&calls.Of.Location) {
+		c.found.Function = &calls.Of
+		c.body = append(c.body, title(calls.Of)+" at "+calls.Of.String())
 	}
 	c.found.Incoming = c.ends("Called by", calls.Incoming)
 	c.found.Outgoing = c.ends("Calls", calls.Outgoing)
 	return nil
 }
 
-// ends converts one direction of a hierarchy.
-func (c *call) ends(heading string, list []language.Call) (ends []Call) {
+// ends adds one direction of a hierarchy, and returns what is shown of it.
+func (c *call) ends(heading string, list []language.Call) (ends []language.Call) {
 	if len(list) == 0 {
 		c.body = append(c.body, heading+": nothing.")
 		return nil
 	}
 	c.body = append(c.body, heading+":")
-	for _, l := range list {
-		if !c.keeps(l.Unread) {
+	for _, end := range list {
+		if !c.shows(&end.Location) {
 			continue
 		}
-		end := Call{Symbol: symbol(l.Symbol), At: l.At}
 		ends = append(ends, end)
 		var lines []string
-		for _, at := range l.At[:min(len(l.At), 10)] {
-			lines = append(lines, fmt.Sprintf("%d:%d", at.Start.Line, at.Start.Character))
+		for _, in := range end.At[:min(len(end.At), 10)] {
+			lines = append(lines, in.Start.String())
 		}
-		if more := len(l.At) - len(lines); more > 0 {
+		if more := len(end.At) - len(lines); more > 0 {
 			lines = append(lines, fmt.Sprintf("and %d more", more))
 		}
-		c.body = append(c.body, fmt.Sprintf("  %s:%d:%d: %s; the call is at %s", end.Path, end.Range.Start.Line, end.Range.Start.Character, end.title(), strings.Join(lines, ", ")))
+		c.body = append(c.body, fmt.Sprintf("  %s:%s: %s; the call is at %s", end.Path, end.Range.Start, title(end.Symbol), strings.Join(lines, ", ")))
 	}
 	return ends
 }
@@ -209,7 +155,7 @@ func diagnose(ctx context.Context, c *call) error {
 	found, err := c.env.Languages.Diagnose(ctx, c.query)
 	for _, d := range found.List {
 		if c.keeps(nil) {
-			c.found.Diagnostics = append(c.found.Diagnostics, Diagnostic{d.Range, string(d.Severity), d.Code, d.Source, d.Message})
+			c.found.Diagnostics = append(c.found.Diagnostics, d)
 			c.body = append(c.body, d.String())
 		}
 	}
@@ -228,7 +174,7 @@ func rename(ctx context.Context, c *call) error {
 		if !c.keeps(change.Unread) {
 			continue
 		}
-		c.found.Changes = append(c.found.Changes, Change{change.Path, change.Edits})
+		c.found.Changes = append(c.found.Changes, change)
 		if change.Unread != nil {
 			c.body = append(c.body, fmt.Sprintf("%s: %s, not shown", change.Path, text.Count(change.Edits, "edit")))
 			continue

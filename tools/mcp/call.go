@@ -46,17 +46,21 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 	r := &running{env: env}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
-	err = errLeft
-	var given *sdk.CallToolResult
-	if l.begin(r) {
-		given, err = l.session.CallTool(r.ctx, &sdk.CallToolParams{
-			Meta: sdk.Meta{"progressToken": r.token}, Name: tool, Arguments: input,
-		})
+	defer context.AfterFunc(l.life, func() { r.cancel(errLeft) })()
+	if l.life.Err() != nil { // nothing is sent any more
+		r.cancel(errLeft)
 	}
+	l.begin(r)
+	given, err := l.session.CallTool(r.ctx, &sdk.CallToolParams{
+		Meta: sdk.Meta{"progressToken": r.token}, Name: tool, Arguments: input,
+	})
 	cause := context.Cause(r.ctx)
 	l.end(r)
 	r.cancel(nil) // open questions need no answer any more
-	r.finish()
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.asked.Wait() // nothing uses the Env after that
 	switch {
 	case err == nil:
 		return resultOf(ctx, s.entry.Name, given)
@@ -122,14 +126,14 @@ func (s *server) fault(l *link, err error) error {
 		_ = l.lost(err) // the next call will notice, if it is lost
 		return responseTooLarge(name)
 	case said && refused.Code == codeRejected && !errors.As(err, &unreached):
-		return fault.Failedf("server_unavailable", "The MCP server %s did not accept the call: %s. It was not carried out; try again later.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
+		return fault.Failedf("server_unavailable", "The MCP server %s did not accept the call: %s. It was not carried out; try again later.", name, s.entry.brief(err))
 	case said && !own(refused.Code):
 		return fault.Failedf("tool_failed", "The MCP server %s did not carry the call out: %s", name, ellipsis.Runes(clean(refused.Message), maxDescription))
 	}
 	if !l.lost(err) {
-		return fault.Failedf("bad_response", "The MCP server %s answered with something that is not a result: %s. The call may have been carried out.", name, ellipsis.Runes(line(s.entry.words(err)), 300))
+		return fault.Failedf("bad_response", "The MCP server %s answered with something that is not a result: %s. The call may have been carried out.", name, s.entry.brief(err))
 	}
-	why := ellipsis.Runes(line(s.entry.words(err)), 300)
+	why := s.entry.brief(err)
 	if l.ended() {
 		why = l.why()
 	}
@@ -169,23 +173,6 @@ const codeRejected = -32005
 // own reports whether the SDK itself uses the code: for a server or a client that is closing, or a
 // message that was not sent.
 func own(code int64) bool { return code <= -32003 && code >= codeRejected }
-
-// finish waits until nothing uses the Env any more.
-func (r *running) finish() {
-	r.mu.Lock()
-	r.over = true
-	r.mu.Unlock()
-	r.asked.Wait()
-}
-
-// report publishes progress.
-func (r *running) report(p *sdk.ProgressNotificationParams) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.env.Report(tools.Step{Message: ellipsis.Runes(line(p.Message), 500), Done: whole(p.Progress), Total: whole(p.Total)})
-	}
-}
 
 // whole converts progress to an integer; some servers send fractions.
 func whole(x float64) int64 {

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,8 +24,6 @@ const (
 	maxDescription = 2000
 	// maxResult is the longest inline result that a server may request, in characters.
 	maxResult = 500_000
-	// maxSchema is the longest schema, in bytes; package tools has the same limit.
-	maxSchema = 128 << 10
 	// maxToolName is the longest name of a tool together with its server's, in bytes; our own
 	// number.
 	maxToolName = 512
@@ -69,13 +66,17 @@ func define(e Entry, offered []*sdk.Tool, call caller) (defined []tools.Tool, le
 func byName(a, b tools.Tool) int { return cmp.Compare(a.Spec().Name, b.Spec().Name) }
 
 func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, error) {
-	full, shown, err := schemas(t.InputSchema)
+	schema := t.InputSchema
+	if schema == nil {
+		schema = map[string]any{"type": "object"}
+	}
+	full, err := json.Marshal(schema)
 	if err != nil {
 		return nil, err
 	}
 	hints := cmp.Or(t.Annotations, &sdk.ToolAnnotations{})
 	spec := tools.Spec{
-		Name: name, Description: described(e, t), InputSchema: shown, TimeLimit: e.timeout(), MaxResultChars: resultChars(t),
+		Name: name, Description: described(e, t), TimeLimit: cmp.Or(e.Timeout, DefaultTimeout), MaxResultChars: resultChars(t),
 		ReadOnly: hints.ReadOnlyHint, Destructive: !hints.ReadOnlyHint && yes(hints.DestructiveHint), OpenWorld: yes(hints.OpenWorldHint),
 		Origin: tools.MCP, AlwaysLoad: e.AlwaysLoad,
 	}
@@ -100,27 +101,6 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 
 // yes returns the value of a hint that is true unless it is denied.
 func yes(hint *bool) bool { return hint == nil || *hint }
-
-// schemas returns the input schema of a tool: the full one, and the one that models see.
-func schemas(schema any) (full, shown json.RawMessage, err error) {
-	if schema == nil {
-		schema = map[string]any{"type": "object"}
-	}
-	object, ok := schema.(map[string]any)
-	if !ok {
-		return nil, nil, errors.New("its schema is not a JSON object")
-	}
-	if full, err = json.Marshal(object); err != nil {
-		return nil, nil, err
-	}
-	if len(full) > maxSchema {
-		return nil, nil, fmt.Errorf("its schema has %d bytes, more than the limit of %d", len(full), maxSchema)
-	}
-	if shown, err = json.Marshal(tools.Flat(object)); err == nil && len(shown) > 2*maxSchema {
-		err = errors.New("its schema becomes too long without the choices at its root")
-	}
-	return full, shown, err
-}
 
 // described returns the description that a model sees.
 func described(e Entry, t *sdk.Tool) string {

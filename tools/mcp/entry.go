@@ -9,7 +9,6 @@
 package mcp
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/toold/toold/tools/exec/sandbox"
@@ -49,8 +48,6 @@ type Entry struct {
 // DefaultTimeout is the time limit of a call if the entry has none. The reference implementations
 // of the protocol use the same limit for a request.
 const DefaultTimeout = 60 * time.Second
-
-func (e Entry) timeout() time.Duration { return cmp.Or(e.Timeout, DefaultTimeout) }
 
 func (e Entry) transport() string {
 	switch {

@@ -36,7 +36,9 @@ func (f *Fleet) take(e Entry, s *Set) *server {
 	defer f.mu.Unlock()
 	key := s.shareKey(e)
 	if there, ok := f.shared[key]; ok {
-		there.join(s)
+		there.mu.Lock()
+		defer there.mu.Unlock()
+		there.users = append(there.users, s)
 		return there
 	}
 	if f.shared == nil {

@@ -11,13 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,11 +32,9 @@ type origin struct {
 	scheme  string
 	host    string
 	headers map[string]string
-	burst   atomic.Bool // a response was too large, which is not reported yet
-
-	mu    sync.Mutex
-	conns map[net.Conn]bool
-	over  bool
+	burst   atomic.Bool     // a response was too large, which is not reported yet
+	open    context.Context // ends with cut, and with it all connections
+	end     context.CancelFunc
 }
 
 // newOrigin parses the entry's URL. It ignores proxies of the environment, since they would see the
@@ -49,53 +44,38 @@ func newOrigin(e Entry) (*origin, error) {
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, errors.New("its url is not an http or https address")
 	}
-	o := &origin{scheme: address.Scheme, host: address.Host, headers: e.Headers, conns: map[net.Conn]bool{}}
+	o := &origin{scheme: address.Scheme, host: address.Host, headers: e.Headers}
+	o.open, o.end = context.WithCancel(context.Background())
 	o.base = &http.Transport{
 		DialContext: o.dial, TLSHandshakeTimeout: connecting, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
 	}
 	return o, nil
 }
 
-// dial opens a connection that cut can close.
+// dial opens a connection that cut closes.
 func (o *origin) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: connecting}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over {
-		_ = conn.Close()
-		return nil, net.ErrClosed
-	}
-	known := &knownConn{Conn: conn, of: o}
-	o.conns[known] = true
-	return known, nil
+	return severed{conn, context.AfterFunc(o.open, func() { _ = conn.Close() })}, nil
 }
 
-// A knownConn removes itself from the open connections when it is closed.
-type knownConn struct {
+// A severed connection is closed when its origin is cut.
+type severed struct {
 	net.Conn
-	of *origin
+	forget func() bool
 }
 
 // Close implements net.Conn.
-func (c *knownConn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.conns, c)
-	c.of.mu.Unlock()
+func (c severed) Close() error {
+	c.forget()
 	return c.Conn.Close()
 }
 
 // cut closes all connections, so that nothing waits for a response any more, and prevents new ones.
 func (o *origin) cut() {
-	o.mu.Lock()
-	o.over = true
-	open := slices.Collect(maps.Keys(o.conns))
-	o.mu.Unlock()
-	for _, conn := range open {
-		_ = conn.Close()
-	}
+	o.end()
 	o.base.CloseIdleConnections()
 }
 

@@ -79,11 +79,10 @@ var (
 
 // answered returns the id of the call that a line answers, if the line is too long to be parsed.
 func answered(begin, end []byte) (id string, found bool) {
-	if m := firstID.FindSubmatch(begin); m != nil {
-		return string(m[1]), true
-	}
-	if m := lastID.FindSubmatch(end); m != nil {
-		return string(m[1]), true
+	for _, m := range [][][]byte{firstID.FindSubmatch(begin), lastID.FindSubmatch(end)} {
+		if m != nil {
+			return string(m[1]), true
+		}
 	}
 	return "", false
 }

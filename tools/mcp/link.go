@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
@@ -34,7 +35,7 @@ const (
 
 // A link is one connection.
 type link struct {
-	entry   Entry
+	of      *server
 	session *sdk.ClientSession
 	process *stdio             // nil: the server is on the network
 	origin  *origin            // nil: the server is a process
@@ -46,38 +47,41 @@ type link struct {
 	err     error        // why it has ended; set before gone is closed
 	slow    atomic.Int64 // of a process: when it was last heard from before it failed to answer in time
 
-	mu      sync.Mutex
-	calls   []*running // oldest first
-	last    int        // number of the last call
-	leaving bool       // it accepts no more calls
+	life  context.Context // ends with errLeft when the connection accepts no more calls
+	leave context.CancelCauseFunc
+
+	mu    sync.Mutex
+	calls []*running // oldest first
+	last  int        // number of the last call
 }
 
-// connect makes a connection and does the handshake. The connection lives as long as ctx. hear is
-// called with the server's log messages, and junk with what it prints beside the protocol.
-func connect(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte)) (*link, error) {
-	l, err := handshake(ctx, e, host, hear, junk, version)
-	var refused *jsonrpc.Error
-	if err == nil || !errors.As(err, &refused) || own(refused.Code) || ctx.Err() != nil {
+// connect makes a connection and does the handshake. The connection lives as long as ctx.
+func (s *server) connect(ctx context.Context) (*link, error) {
+	l, err := s.handshake(ctx, version)
+	refused, is := errors.AsType[*jsonrpc.Error](err)
+	if !is || own(refused.Code) || ctx.Err() != nil {
 		return l, err
 	}
 	// The server has no handshake, or not this version: any common version will do.
-	if again, other := handshake(ctx, e, host, hear, junk, newest); other == nil {
+	if again, other := s.handshake(ctx, newest); other == nil {
 		return again, nil
 	}
 	return nil, err
 }
 
-func handshake(ctx context.Context, e Entry, host Host, hear func(level, text string), junk func([]byte), protocol string) (*link, error) {
-	l := &link{entry: e, gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
+func (s *server) handshake(ctx context.Context, protocol string) (*link, error) {
+	host := s.host()
+	l := &link{of: s, gone: make(chan struct{}), relist: make(chan struct{}, 1), broken: make(chan struct{}, 1)}
 	ctx, l.cancel = context.WithCancel(ctx)
-	transport, err := l.reach(e, host, junk)
+	l.life, l.leave = context.WithCancelCause(context.Background())
+	transport, err := l.reach(host)
 	if err != nil {
 		l.cancel()
 		return nil, err
 	}
 	// The SDK itself waits for a server that neither reads nor ends, and ignores ctx.
 	patient := context.AfterFunc(ctx, l.cut)
-	l.session, err = l.client(host, hear).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	l.session, err = l.client(host).Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
 	patient()
 	if err != nil {
 		l.release()
@@ -91,10 +95,11 @@ func handshake(ctx context.Context, e Entry, host Host, hear func(level, text st
 }
 
 // reach starts the process, or prepares the network transport.
-func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Transport, err error) {
+func (l *link) reach(host Host) (transport sdk.Transport, err error) {
+	e := l.of.entry
 	switch kind := e.transport(); kind {
 	case Stdio:
-		l.process, err = startProcess(e, host, junk, l.changed)
+		l.process, err = startProcess(e, host, l.of.heard, l.changed)
 		return l.process, err
 	case HTTP, SSE:
 		if l.origin, err = newOrigin(e); err != nil {
@@ -108,13 +113,15 @@ func (l *link) reach(e Entry, host Host, junk func([]byte)) (transport sdk.Trans
 
 // client makes the SDK's client for this connection: with the roots, forms for questions, and no
 // other server features.
-func (l *link) client(host Host, hear func(level, text string)) *sdk.Client {
+func (l *link) client(host Host) *sdk.Client {
 	implementation := &sdk.Implementation{Name: "toold", Version: host.Version}
 	client := sdk.NewClient(implementation, &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
-		ElicitationHandler:          l.elicit,
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
-		LoggingMessageHandler:       func(_ context.Context, r *sdk.LoggingMessageRequest) { hear(string(r.Params.Level), logged(r.Params)) }, //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+		Capabilities:           &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
+		ElicitationHandler:     l.elicit,
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
+		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+			l.of.receive(string(r.Params.Level), logged(r.Params))
+		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
 	client.AddReceivingMiddleware(sensible)
@@ -181,15 +188,13 @@ func (l *link) quieten(ctx context.Context) {
 	_ = l.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"}) //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
 }
 
-// begin registers a call, and reports whether there is still a connection for it. The caller ends
-// it.
-func (l *link) begin(r *running) bool {
+// begin registers a call. The caller ends it.
+func (l *link) begin(r *running) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
 	r.token = "call-" + strconv.Itoa(l.last)
 	l.calls = append(l.calls, r)
-	return !l.leaving
 }
 
 func (l *link) end(r *running) {
@@ -198,10 +203,16 @@ func (l *link) end(r *running) {
 	l.calls = slices.DeleteFunc(l.calls, func(other *running) bool { return other == r })
 }
 
-// progress passes a step to the call that it belongs to.
+// progress reports a step of the call that it belongs to.
 func (l *link) progress(p *sdk.ProgressNotificationParams) {
-	if r := l.oldest(func(r *running) bool { return r.token == p.ProgressToken }); r != nil {
-		r.report(p)
+	r := l.oldest(func(r *running) bool { return r.token == p.ProgressToken })
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.env.Report(tools.Step{Message: ellipsis.Runes(line(p.Message), 500), Done: whole(p.Progress), Total: whole(p.Total)})
 	}
 }
 
@@ -235,6 +246,18 @@ func (l *link) ended() bool {
 	}
 }
 
+// lasts waits until the tools have changed, and reports whether there is still a connection.
+func (l *link) lasts(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+	case <-l.gone:
+	case <-l.broken:
+	case <-l.relist:
+		return true
+	}
+	return false
+}
+
 // drop reports that the server is gone, if the connection itself does not notice.
 func (l *link) drop() { signal(l.broken) }
 
@@ -247,12 +270,7 @@ func (l *link) release() {
 	if l.process != nil {
 		l.cut()
 	}
-	l.mu.Lock()
-	l.leaving = true
-	for _, r := range l.calls {
-		r.cancel(errLeft) // the SDK waits for them
-	}
-	l.mu.Unlock()
+	l.leave(errLeft)                       // the SDK waits for the calls
 	late := time.AfterFunc(parting, l.cut) // notifies a server on the network that the session is over
 	if l.session != nil {
 		_ = l.session.Close()
@@ -280,7 +298,7 @@ func (l *link) why() string {
 		return l.process.why()
 	}
 	if l.ended() && l.err != nil {
-		return "the connection has ended: " + ellipsis.Runes(line(l.entry.words(l.err)), 300)
+		return "the connection has ended: " + l.of.entry.brief(l.err)
 	}
 	return "the connection has ended"
 }

@@ -26,8 +26,9 @@ var heard = map[string]bool{
 func sensible(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		speaks, taken := heard[method]
+		params := reflect.ValueOf(request.GetParams())
 		switch {
-		case taken && (!speaks || says(request)):
+		case taken && (!speaks || params.IsValid() && !(params.Kind() == reflect.Pointer && params.IsNil())):
 			return next(ctx, method, request)
 		case strings.HasPrefix(method, "notifications/"):
 			return nil, nil
@@ -36,10 +37,4 @@ func sensible(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not served", method)}
 	}
-}
-
-// says reports whether a message has parameters.
-func says(request sdk.Request) bool {
-	params := reflect.ValueOf(request.GetParams())
-	return params.IsValid() && !(params.Kind() == reflect.Pointer && params.IsNil())
 }

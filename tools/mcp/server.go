@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,7 +57,6 @@ type server struct {
 	ready   bool // it has been ready once
 	link    *link
 	tools   []tools.Tool
-	junk    bool   // its junk was reported
 	users   []*Set // the sets that use it
 }
 
@@ -130,7 +130,7 @@ func (s *server) begin(ctx context.Context) (*link, error) {
 	}
 	life, cancel := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(s.start, func() { cancel(errSlow) })
-	l, err := connect(life, s.entry, s.host(), s.receive, s.heard)
+	l, err := s.connect(life)
 	if err == nil {
 		l.quieten(life)
 		if err = s.list(life, l); err == nil && !limit.Stop() {
@@ -175,7 +175,7 @@ func (s *server) list(ctx context.Context, l *link) error {
 	s.tools, s.status.Tools, s.status.LeftOut = defined, len(defined), leftOut
 	s.mu.Unlock()
 	if news {
-		s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("Some tools of the MCP server %s are left out. %s", s.entry.Name, some(leftOut))})
+		s.notice("mcp_left_out", "Some tools of the MCP server %s are left out. %s", s.entry.Name, some(leftOut))
 	}
 	return nil
 }
@@ -183,39 +183,27 @@ func (s *server) list(ctx context.Context, l *link) error {
 // some returns a few of several sentences.
 func some(sentences []string) string {
 	const few = 3
-	text := ""
-	for _, sentence := range sentences[:min(few, len(sentences))] {
-		text += sentence + " "
-	}
+	text := strings.Join(sentences[:min(few, len(sentences))], " ")
 	if more := len(sentences) - few; more > 0 {
-		text += fmt.Sprintf("(%d more.) ", more)
+		text += fmt.Sprintf(" (%d more.)", more)
 	}
-	return text[:len(text)-1]
+	return text
 }
 
 // serve listens until the connection or ctx has ended, and releases the connection.
 func (s *server) serve(ctx context.Context, l *link) {
-	s.notify()
+	s.tell(notify)
 	// A server that changes its tools all the time is asked for them once a second.
 	often := rate.NewLimiter(1, 3)
-	for open := true; open; {
-		select {
-		case <-ctx.Done():
-			open = false
-		case <-l.gone:
-			open = false
-		case <-l.broken:
-			open = false
-		case <-l.relist:
-			if often.Wait(ctx) == nil {
-				s.listAgain(ctx, l)
-			}
+	for l.lasts(ctx) {
+		if often.Wait(ctx) == nil {
+			s.listAgain(ctx, l)
 		}
 	}
 	if ctx.Err() == nil {
 		why := l.why()
 		s.update(func() { s.link, s.status.State, s.status.Why = nil, Restarting, why })
-		s.notice(Notice{Code: "mcp_server_gone", Message: fmt.Sprintf("The MCP server %s has ended: %s. It is started again.", s.entry.Name, why)})
+		s.notice("mcp_server_gone", "The MCP server %s has ended: %s. It is started again.", s.entry.Name, why)
 	} else {
 		s.update(func() { s.link = nil })
 	}
@@ -227,11 +215,11 @@ func (s *server) listAgain(ctx context.Context, l *link) {
 	defer cancel()
 	if err := s.list(ctx, l); err != nil {
 		if !l.ended() && ctx.Err() == nil {
-			s.notice(Notice{Code: "mcp_left_out", Message: fmt.Sprintf("The MCP server %s reports that its tools have changed, but could not list them: %s. The previous ones stay listed.", s.entry.Name, ellipsis.Runes(line(s.entry.words(err)), 300))})
+			s.notice("mcp_left_out", "The MCP server %s reports that its tools have changed, but could not list them: %s. The previous ones stay listed.", s.entry.Name, s.entry.brief(err))
 		}
 		return
 	}
-	s.notify()
+	s.tell(notify)
 }
 
 // failed records a failed start.
@@ -240,13 +228,12 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 		return
 	}
 	why := ellipsis.Runes(clean(s.entry.words(err)), 1000)
-	given := times == manyStarts
 	s.update(func() { s.status.State, s.status.Why = Failed, why })
-	switch {
-	case times == 1:
-		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start: %s. More attempts follow.", s.entry.Name, s.entry.Origin, why)})
-	case given:
-		s.notice(Notice{Code: "mcp_server_failed", Message: fmt.Sprintf("The MCP server %s (%s) did not start %d times in a row: %s. The next attempt is made when one of its tools is called, or its entry changes.", s.entry.Name, s.entry.Origin, times, why)})
+	switch times {
+	case 1:
+		s.notice("mcp_server_failed", "The MCP server %s (%s) did not start: %s. More attempts follow.", s.entry.Name, s.entry.Origin, why)
+	case manyStarts:
+		s.notice("mcp_server_failed", "The MCP server %s (%s) did not start %d times in a row: %s. The next attempt is made when one of its tools is called, or its entry changes.", s.entry.Name, s.entry.Origin, times, why)
 	}
 }
 
@@ -317,7 +304,7 @@ func (s *server) receive(level, text string) {
 		return
 	}
 	if s.logs.Allow() {
-		s.notice(Notice{Code: "mcp_log", Message: fmt.Sprintf("The MCP server %s logs, as %s: %s", s.entry.Name, line(level), text)})
+		s.notice("mcp_log", "The MCP server %s logs, as %s: %s", s.entry.Name, line(level), text)
 	}
 }
 
@@ -325,39 +312,30 @@ func (s *server) receive(level, text string) {
 func (s *server) heard(junk []byte) {
 	s.mu.Lock()
 	s.status.Junk++
-	told := s.junk
-	s.junk = true
+	first := s.status.Junk == 1
 	s.mu.Unlock()
-	if !told {
-		s.notice(Notice{Code: "mcp_junk", Message: fmt.Sprintf("The MCP server %s prints lines to its standard output that are not messages of the protocol; they are ignored and should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))})
+	if first {
+		s.notice("mcp_junk", "The MCP server %s prints lines to its standard output that are not messages of the protocol; they are ignored and should go to the standard error. The first was: %q", s.entry.Name, ellipsis.Runes(clean(string(junk[:min(len(junk), edge)])), 200))
 	}
 }
 
-// listeners returns the sets that use the server.
-func (s *server) listeners() []*Set {
+// tell calls f with the host of each set that uses the server.
+func (s *server) tell(f func(Host)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.users)
-}
-
-func (s *server) notice(n Notice) {
-	n.Server = s.entry.Name
-	for _, user := range s.listeners() {
-		user.notice(n)
+	users := slices.Clone(s.users)
+	s.mu.Unlock()
+	for _, user := range users {
+		user.tell(f)
 	}
 }
 
-// notify reports to all users that the tools have changed, or may have.
-func (s *server) notify() {
-	for _, user := range s.listeners() {
-		user.notify()
-	}
-}
-
-func (s *server) join(user *Set) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users = append(s.users, user)
+func (s *server) notice(code, format string, args ...any) {
+	n := Notice{Code: code, Server: s.entry.Name, Message: fmt.Sprintf(format, args...)}
+	s.tell(func(host Host) {
+		if host.Notice != nil {
+			host.Notice(n)
+		}
+	})
 }
 
 // host returns the session that the server is started for: the one that has used it longest.

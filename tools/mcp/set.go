@@ -57,8 +57,7 @@ func (s *Set) Serve(entries []Entry) {
 			delete(wanted, name)
 			continue
 		}
-		delete(s.servers, name)
-		s.leaving.Go(func() { s.fleet.leave(server, s) })
+		s.drop(name)
 		fewer = true
 	}
 	for name, e := range wanted {
@@ -66,8 +65,15 @@ func (s *Set) Serve(entries []Entry) {
 	}
 	s.mu.Unlock()
 	if fewer || len(wanted) > 0 {
-		s.notify()
+		s.tell(notify)
 	}
+}
+
+// drop ends a server for this set, and returns at once. mu is held.
+func (s *Set) drop(name string) {
+	server := s.servers[name]
+	delete(s.servers, name)
+	s.leaving.Go(func() { s.fleet.leave(server, s) })
 }
 
 // Await waits until each server has started or failed once, for which there is a limit, or until
@@ -115,10 +121,12 @@ func (s *Set) Servers() (all []Status) {
 // Tools returns the tools of all servers, sorted by name, each name once. A server that is being
 // restarted keeps its tools. The same tool is the same value in each result.
 func (s *Set) Tools() []tools.Tool {
+	servers := s.sorted()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	taken := map[string]bool{}
 	now := map[source]tools.Tool{}
-	var all []tools.Tool
-	for _, server := range s.sorted() {
+	for _, server := range servers {
 		_, offered := server.snapshot()
 		for _, tool := range offered {
 			key := source{tool, tool.Spec().Name}
@@ -129,29 +137,20 @@ func (s *Set) Tools() []tools.Tool {
 				continue
 			}
 			taken[key.name] = true
-			now[key] = s.made(key, server.entry)
-			all = append(all, now[key])
+			if now[key] = s.own[key]; now[key] == nil {
+				now[key] = key.form(server.entry)
+			}
 		}
 	}
-	s.mu.Lock()
 	s.own = now
-	s.mu.Unlock()
-	slices.SortFunc(all, byName)
-	return all
+	return slices.SortedFunc(maps.Values(now), byName)
 }
 
-// made returns the session's form of a tool.
-func (s *Set) made(key source, e Entry) tools.Tool {
-	s.mu.Lock()
-	tool, ok := s.own[key]
-	s.mu.Unlock()
-	if ok {
-		return tool
-	}
-	spec := key.tool.Spec()
-	tool = key.tool
-	if spec.Name != key.name {
-		spec.Name = key.name
+// form returns the session's own form of a tool.
+func (k source) form(e Entry) tools.Tool {
+	tool, spec := k.tool, k.tool.Spec()
+	if spec.Name != k.name {
+		spec.Name = k.name
 		tool = renamed{tool, spec}
 	}
 	if e.CacheTTL > 0 && spec.ReadOnly {
@@ -177,26 +176,24 @@ func (s *Set) Close() {
 	s.telling.Unlock()
 	s.mu.Lock()
 	s.closed = true
-	for name, server := range s.servers {
-		delete(s.servers, name)
-		s.leaving.Go(func() { s.fleet.leave(server, s) })
+	for name := range s.servers {
+		s.drop(name)
 	}
 	s.mu.Unlock()
 	s.leaving.Wait()
 }
 
-func (s *Set) notice(n Notice) {
+// tell calls f with the host, unless the set is closed.
+func (s *Set) tell(f func(Host)) {
 	s.telling.RLock()
 	defer s.telling.RUnlock()
-	if !s.silent && s.host.Notice != nil {
-		s.host.Notice(n)
+	if !s.silent {
+		f(s.host)
 	}
 }
 
-func (s *Set) notify() {
-	s.telling.RLock()
-	defer s.telling.RUnlock()
-	if !s.silent && s.host.Changed != nil {
-		s.host.Changed()
+func notify(host Host) {
+	if host.Changed != nil {
+		host.Changed()
 	}
 }

@@ -54,9 +54,8 @@ type stdio struct {
 	lines    chan []byte   // its output, one line each, without the line's end
 	outgoing chan outgoing // messages to the process
 	asked    chan struct{} // one slot for each of its open requests
-	ended    chan struct{} // closed: it has ended, and all its lines were read
-	closed   chan struct{}
-	once     sync.Once
+	open     context.Context
+	end      context.CancelFunc // ends open: the process has ended and all its lines were read, or Close was called
 	loops    sync.WaitGroup
 	errs     sandbox.Ending
 	news     *rate.Limiter
@@ -94,18 +93,22 @@ func startProcess(e Entry, host Host, junk func([]byte), relist func()) (*stdio,
 	defer near.Close()
 	s := &stdio{
 		stdin: far, lines: make(chan []byte), outgoing: make(chan outgoing), asked: make(chan struct{}, maxAsked),
-		ended: make(chan struct{}), closed: make(chan struct{}), errs: sandbox.Ending{Most: maxStderr},
-		news: rate.NewLimiter(notes, noteBurst), junk: junk, relist: relist, began: time.Now(),
+		errs: sandbox.Ending{Most: maxStderr}, news: rate.NewLimiter(notes, noteBurst), junk: junk, relist: relist, began: time.Now(),
 	}
+	s.open, s.end = context.WithCancel(context.Background())
 	out := &splitter{give: s.take, refuse: junk}
 	c.Stdin, c.Stdout, c.Stderr = near, out, &s.errs
 	if s.process, err = box.Start(c); err != nil {
+		s.end()
 		_ = far.Close()
 		return nil, err
 	}
-	s.loops.Add(2)
-	go s.write()
-	go s.watch(out)
+	s.loops.Go(s.write)
+	s.loops.Go(func() {
+		<-s.process.Done()
+		out.flush()
+		s.end()
+	})
 	return s, nil
 }
 
@@ -125,27 +128,18 @@ func (s *stdio) take(line []byte) {
 	s.heard.Store(int64(time.Since(s.began)))
 	select {
 	case s.lines <- line:
-	case <-s.closed: // nothing reads after that
+	case <-s.open.Done(): // nothing reads after that
 	}
-}
-
-// watch waits for the end of the process.
-func (s *stdio) watch(out *splitter) {
-	defer s.loops.Done()
-	<-s.process.Done()
-	out.flush()
-	close(s.ended)
 }
 
 // write sends one message after the other. A message is always sent completely.
 func (s *stdio) write() {
-	defer s.loops.Done()
 	for {
 		select {
 		case m := <-s.outgoing:
 			_, err := s.stdin.Write(m.line)
 			m.done <- err
-		case <-s.closed:
+		case <-s.open.Done():
 			return
 		}
 	}
@@ -173,9 +167,7 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 			if s.queue = messages(line); len(s.queue) == 0 && len(bytes.TrimSpace(line)) > 0 {
 				s.junk(line)
 			}
-		case <-s.ended:
-			return nil, io.EOF
-		case <-s.closed:
+		case <-s.open.Done():
 			return nil, io.EOF
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -202,8 +194,7 @@ func (s *stdio) admits(ctx context.Context, message jsonrpc.Message) bool {
 	select {
 	case s.asked <- struct{}{}:
 		return true
-	case <-s.closed:
-	case <-s.ended:
+	case <-s.open.Done():
 	case <-ctx.Done():
 	}
 	return false
@@ -249,9 +240,7 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	case s.outgoing <- m:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.ended:
-		return io.EOF
-	case <-s.closed:
+	case <-s.open.Done():
 		return io.EOF
 	}
 	select {
@@ -259,7 +248,7 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.ended:
+	case <-s.open.Done():
 		return io.EOF
 	}
 }
@@ -267,10 +256,8 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 // Close implements sdk.Connection: it closes the server's input, waits for a second, and kills what
 // is left. Nothing of the server runs when Close returns.
 func (s *stdio) Close() error {
-	s.once.Do(func() {
-		close(s.closed)
-		_ = s.stdin.Close()
-	})
+	s.end()
+	_ = s.stdin.Close()
 	patience := time.NewTimer(parting)
 	defer patience.Stop()
 	select {

@@ -8,6 +8,8 @@ package mcp
 import (
 	"net/url"
 	"strings"
+
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // words returns the text of an error with the URL cut to its host, and without the headers' values.
@@ -29,6 +31,9 @@ func (e Entry) words(err error) string {
 	}
 	return strings.NewReplacer(pairs...).Replace(err.Error())
 }
+
+// brief is words for the line of a message.
+func (e Entry) brief(err error) string { return ellipsis.Runes(line(e.words(err)), 300) }
 
 // leastSecret is the shortest value, in bytes, that is removed from texts by itself: shorter ones
 // are parts of too many other words. Our own number.

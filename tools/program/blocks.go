@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools"
@@ -51,6 +52,8 @@ type block struct {
 	MIMEType  string  `json:"mimeType"`
 	URI       string  `json:"uri"`
 	Name      string  `json:"name"`
+
+	wrong error // why it cannot be parsed
 }
 
 // blocks returns the content that was printed as a list. is reports whether it was one: a list of
@@ -63,45 +66,31 @@ func (l *listing) blocks(ctx context.Context) (content []tools.Block, is bool, e
 	if json.Unmarshal(l.kept.Bytes(), &items) != nil || len(items) == 0 {
 		return nil, false, nil
 	}
-	for _, item := range items {
-		if !isBlock(item) {
+	list := make([]block, len(items))
+	for i, item := range items {
+		b := &list[i]
+		b.wrong = json.Unmarshal(item, b)
+		if !slices.Contains([]string{"text", "image", "document", "link", "resource_link"}, b.Type) {
 			return nil, false, nil
 		}
 	}
-	if len(items) > maxBlocks {
-		return nil, true, fmt.Errorf("it has %d blocks, more than the limit of %d", len(items), maxBlocks)
+	if len(list) > maxBlocks {
+		return nil, true, fmt.Errorf("it has %d blocks, more than the limit of %d", len(list), maxBlocks)
 	}
-	for i, item := range items {
-		var b block
-		err := json.Unmarshal(item, &b)
-		if err == nil {
-			content, err = b.add(ctx, content)
-		}
-		if err != nil {
+	for i, b := range list {
+		if content, err = b.add(ctx, content); err != nil {
 			return nil, true, fmt.Errorf("block %d: %w", i+1, err)
 		}
 	}
 	return content, true, nil
 }
 
-func isBlock(item json.RawMessage) bool {
-	var b struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(item, &b) != nil {
-		return false
-	}
-	switch b.Type {
-	case "text", "image", "document", "link", "resource_link":
-		return true
-	}
-	return false
-}
-
 // add adds the block to those before it.
 func (b *block) add(ctx context.Context, to []tools.Block) ([]tools.Block, error) {
 	media, _, _ := strings.Cut(b.MediaType+b.MIMEType, ";")
 	switch {
+	case b.wrong != nil:
+		return nil, b.wrong
 	case b.Type == "text" && b.Text == nil:
 		return nil, errors.New(`a text has a "text"`)
 	case b.Type == "text" && *b.Text == "":

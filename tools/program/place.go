@@ -21,8 +21,7 @@ import (
 func (p *Program) locate() (string, error) {
 	path, err := exec.LookPath(p.Command[0])
 	if err != nil {
-		var why *exec.Error
-		if errors.As(err, &why) {
+		if why, ok := errors.AsType[*exec.Error](err); ok {
 			err = why.Err
 		}
 		return "", fmt.Errorf("%s cannot be started: %w", p.Command[0], err)

@@ -4,6 +4,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,12 +73,9 @@ func (p *Program) check() error {
 
 func (p *Program) spec() tools.Spec {
 	spec := tools.Spec{
-		Name: p.Name, Description: p.Description, Origin: tools.Program, TimeLimit: p.Timeout,
+		Name: p.Name, Description: p.Description, Origin: tools.Program, TimeLimit: cmp.Or(p.Timeout, usualTime),
 		ReadOnly: p.ReadOnly, Destructive: !p.ReadOnly, OpenWorld: !p.ReadOnly,
 		Available: func(*tools.Env) string { return p.missing() },
-	}
-	if spec.TimeLimit == 0 {
-		spec.TimeLimit = usualTime
 	}
 	if p.ReadOnly {
 		spec.OnInterrupt = tools.Stop

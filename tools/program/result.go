@@ -14,28 +14,11 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Structured is the structured result.
+// Structured is the structured result. OutputPath is the file with standard output alone.
 type Structured struct {
-	// ExitCode is absent if a signal has ended the program.
-	ExitCode    *int   `json:"exit_code,omitempty"`
-	Signal      string `json:"signal,omitempty"`      // "SIGKILL", ...
-	StdoutBytes int64  `json:"stdout_bytes"`          // printed
-	StderrBytes int64  `json:"stderr_bytes"`          // said
-	OutputPath  string `json:"output_path,omitempty"` // standard output, unchanged; absent if nothing was printed
-	// OmittedBytes and OmittedLines are left out of the text. ReplacedBytes were not UTF-8.
-	OmittedBytes  int64 `json:"omitted_bytes,omitempty"`
-	OmittedLines  int64 `json:"omitted_lines,omitempty"`
-	ReplacedBytes int64 `json:"replaced_bytes,omitempty"`
+	tools.Exit
+	tools.Printed
 }
-
-// Exit is the structured part of a failed program's error.
-type Exit struct {
-	ExitCode *int   `json:"exit_code,omitempty"`
-	Signal   string `json:"signal,omitempty"`
-}
-
-// room is reserved in the inline text for notes, in characters.
-const room = 1000
 
 // set returns the variables that every program gets.
 func (r *running) set() []string {
@@ -50,17 +33,14 @@ func (r *running) set() []string {
 
 // result returns the result of the program.
 func (r *running) result(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
-	s := Structured{Signal: exit.Signal, StdoutBytes: r.out.Total(), StderrBytes: r.said.total}
-	if exit.Code >= 0 {
-		s.ExitCode = &exit.Code
-	}
+	s := Structured{tools.ExitOf(exit), tools.Printed{StdoutBytes: r.out.Total(), StderrBytes: r.said.total}}
 	if s.StdoutBytes > 0 {
 		s.OutputPath = r.out.Path()
 	}
 	if exit.Code != 0 || exit.Output != nil {
-		result, err := r.printed(&s, s.headline(), r.said.last(), leftovers(exit))
+		result, err := r.printed(&s, s.Headline(), r.said.last(), leftovers(exit))
 		if err == nil {
-			err = s.fault()
+			err = s.Fault("program", "standard error")
 		}
 		return result, err
 	}
@@ -81,20 +61,16 @@ func (r *running) result(ctx context.Context, exit sandbox.Exit) (tools.Result, 
 // printed returns standard output as text, with a line before it and others after it.
 func (r *running) printed(s *Structured, head string, notes ...string) (tools.Result, error) {
 	note := strings.Join(notes, "")
-	x, err := r.out.Excerpt(max(r.env.MaxChars-room-len(note), r.env.MaxChars/2))
+	x, err := r.out.Excerpt(max(tools.OutputRoom(r.env.MaxChars)-len(note), r.env.MaxChars/2))
 	if err != nil {
 		return tools.Result{Structured: *s}, fault.Failedf("io_error", "The program has ended, but its output cannot be read back: %v.", err)
 	}
-	s.OmittedBytes, s.OmittedLines, s.ReplacedBytes = x.Bytes, x.Lines, x.Replaced
-	text := x.Text(s.OutputPath)
+	text, spill := s.Text(x, s.OutputPath)
 	if note != "" {
 		text = spool.EndLine(text) + note
 	}
 	result := tools.Text(head + orNothing(text))
-	result.Structured = *s
-	if x.Bytes > 0 {
-		result.Spill = &tools.Spill{Path: s.OutputPath, Bytes: x.Bytes, Lines: x.Lines}
-	}
+	result.Structured, result.Spill = *s, spill
 	return result, nil
 }
 
@@ -103,28 +79,6 @@ func orNothing(text string) string {
 		return "(no output)"
 	}
 	return text
-}
-
-// headline returns the first line of the text if the exit code is not 0.
-func (s *Structured) headline() string {
-	switch {
-	case s.ExitCode != nil:
-		return fmt.Sprintf("Exit code %d\n", *s.ExitCode)
-	case s.Signal != "":
-		return fmt.Sprintf("Ended by signal %s\n", s.Signal)
-	}
-	return "Exit code unknown\n"
-}
-
-func (s *Structured) fault() error {
-	why := "The program ended without an exit code."
-	switch {
-	case s.ExitCode != nil:
-		why = fmt.Sprintf("The program ended with exit code %d.", *s.ExitCode)
-	case s.Signal != "":
-		why = fmt.Sprintf("The program was ended by signal %s.", s.Signal)
-	}
-	return fault.Failedf("exit_code", "%s Its standard error usually shows why.", why).With(Exit{s.ExitCode, s.Signal})
 }
 
 // leftovers returns a note about the processes that outlived the program.

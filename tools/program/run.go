@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/toold/toold/tools"
@@ -35,7 +34,7 @@ func (p *Program) run(ctx context.Context, env *tools.Env, input json.RawMessage
 	if err != nil {
 		return tools.Result{}, err
 	}
-	r := &running{program: p, env: env, out: out, said: speech{report: env.Report}}
+	r := &running{program: p, env: env, out: out, said: speech{report: env.Report, tail: sandbox.Ending{Most: maxTail}}}
 	process, err := r.start(input)
 	if err != nil {
 		_ = out.Close()
@@ -47,7 +46,19 @@ func (p *Program) run(ctx context.Context, env *tools.Env, input json.RawMessage
 	case <-ctx.Done():
 		process.Stop()
 	}
-	return r.end(ctx, process.Wait())
+	exit := process.Wait()
+	r.said.end()
+	if err := out.Close(); err != nil && exit.Output == nil {
+		exit.Output = err
+	}
+	result, err := r.result(ctx, exit)
+	switch {
+	case exit.Output != nil:
+		return result, tools.OutputFault("program", exit.Output, out)
+	case exit.Stopped && ctx.Err() != nil:
+		return result, context.Cause(ctx)
+	}
+	return result, err
 }
 
 // start starts the program with the environment of other calls, except for PATH, which is the
@@ -64,31 +75,4 @@ func (r *running) start(input json.RawMessage) (*sandbox.Process, error) {
 		ID: r.env.CallID, Path: path, Args: p.Command, Dir: r.env.Dir, Env: box.Environ(r.env.Environ, r.set()...),
 		Input: append(bytes.Clone(input), '\n'), Stdout: io.MultiWriter(r.out.Writer(spool.Stdout), &r.list), Stderr: &r.said,
 	})
-}
-
-// end returns the result of a program that has ended.
-func (r *running) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
-	r.said.end()
-	if err := r.out.Close(); err != nil && exit.Output == nil {
-		exit.Output = err
-	}
-	result, err := r.result(ctx, exit)
-	switch {
-	case exit.Output != nil:
-		return result, r.unkept(exit.Output)
-	case exit.Stopped && ctx.Err() != nil:
-		return result, context.Cause(ctx)
-	}
-	return result, err
-}
-
-// unkept distinguishes a full disk and a full quota from the program's own failure.
-func (r *running) unkept(err error) error {
-	switch {
-	case errors.Is(err, spool.ErrLimit):
-		return fault.Failedf("output_limit", "The program was stopped because it had printed the limit of one call, or of all together. The first %d bytes are in %s. Request less from it.", r.out.Total(), r.out.Path())
-	case errors.Is(err, spool.ErrFull):
-		return fault.Failedf("disk_full", "The program was stopped because the disk that keeps its output is full; that is not the program's own failure. The first %d bytes are in %s. Free some space on that disk, then send the call again.", r.out.Total(), r.out.Path())
-	}
-	return fault.Failedf("io_error", "The program was stopped because its output could not be kept: %v.", err)
 }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
@@ -25,14 +26,14 @@ const (
 type speech struct {
 	report func(tools.Step)
 	total  int64
-	tail   []byte // the last of it
+	tail   sandbox.Ending
 	line   []byte // the beginning of a line that has not ended
 }
 
 // Write reports the last complete line of p: a program that prints much must not cost much.
 func (s *speech) Write(p []byte) (int, error) {
 	s.total += int64(len(p))
-	s.keep(p)
+	_, _ = s.tail.Write(p) // it never fails
 	end := bytes.LastIndexByte(p, '\n')
 	if end < 0 {
 		s.begin(p)
@@ -46,13 +47,6 @@ func (s *speech) Write(p []byte) (int, error) {
 	s.end()
 	s.begin(p[end+1:])
 	return len(p), nil
-}
-
-func (s *speech) keep(p []byte) {
-	s.tail = append(s.tail, p[max(0, len(p)-maxTail):]...)
-	if over := len(s.tail) - maxTail; over > 0 {
-		s.tail = append(s.tail[:0], s.tail[over:]...)
-	}
 }
 
 // begin keeps as much of a line as may be shown.
@@ -72,21 +66,17 @@ func (s *speech) end() {
 
 // last returns the last complete lines, and how much is left out; empty: there was no output.
 func (s *speech) last() string {
-	text := s.tail
-	left := s.total - int64(len(text))
-	if left > 0 {
-		if at := bytes.IndexByte(text, '\n'); at >= 0 && at < len(text)-1 {
-			left, text = left+int64(at)+1, text[at+1:]
+	text, head := s.tail.String(), "On standard error:\n"
+	if s.total > maxTail {
+		if _, rest, found := strings.Cut(text, "\n"); found && rest != "" {
+			text = rest
 		}
+		head = fmt.Sprintf("On standard error, after %d bytes that are left out:\n", s.total-int64(len(text)))
 	}
-	if len(bytes.TrimSpace(text)) == 0 {
+	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	head := "On standard error:\n"
-	if left > 0 {
-		head = fmt.Sprintf("On standard error, after %d bytes that are left out:\n", left)
-	}
-	return head + readable(string(text))
+	return head + readable(text)
 }
 
 // escape is how colours and the like are switched, ECMA-48's control sequences.

@@ -58,7 +58,15 @@ func placeOf(env *tools.Env, at *url.URL) string {
 // afterwards.
 func (s *cache) get(ctx context.Context, place string, fetch func() (*page, error)) (p *page, cached bool, err error) {
 	for {
-		p, f, mine := s.look(place)
+		s.mu.Lock()
+		s.expire()
+		p, f := s.pages[place], s.flights[place]
+		mine := p == nil && f == nil
+		if mine {
+			f = &flight{done: make(chan struct{}), lost: true}
+			s.flights[place] = f
+		}
+		s.mu.Unlock()
 		switch {
 		case p != nil:
 			return p, true, nil
@@ -75,22 +83,6 @@ func (s *cache) get(ctx context.Context, place string, fetch func() (*page, erro
 			return f.page, false, nil
 		}
 	}
-}
-
-// look finds a page that is fresh, or a flight, and reports whether the caller must run it.
-func (s *cache) look(place string) (p *page, f *flight, mine bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	if p := s.pages[place]; p != nil {
-		return p, nil, false
-	}
-	if f := s.flights[place]; f != nil {
-		return nil, f, false
-	}
-	f = &flight{done: make(chan struct{}), lost: true}
-	s.flights[place] = f
-	return nil, f, true
 }
 
 // fly fetches. The waiting calls continue even if fetch panics.

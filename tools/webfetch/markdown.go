@@ -26,11 +26,11 @@ const (
 // was too large. Links become absolute by the page's address. It never panics, and its cost grows
 // linearly with the page's length.
 func markdown(page []byte, at *url.URL) (text, title string, cut bool) {
-	t := grow(page)
-	root := mainOf(t.root)
+	root, title, cut := grow(page)
+	root = mainOf(root)
 	prune(root)
 	flatten(root)
-	return render(root, at), t.title, t.cut
+	return render(root, at), title, cut
 }
 
 // mainOf returns the element with the page's own content: main, or the only article, or all of it.
@@ -77,16 +77,22 @@ func enough(n *html.Node) bool {
 	return false
 }
 
+// all returns the nodes below root for which is returns true.
+func all(root *html.Node, is func(*html.Node) bool) (found []*html.Node) {
+	for n := range root.Descendants() {
+		if is(n) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
 // prune removes navigation; and, if the page does not mark its own content, what stands beside it.
 func prune(root *html.Node) {
 	beside := root.DataAtom == atom.Body
-	var out []*html.Node
-	for n := range root.Descendants() {
-		if n.DataAtom == atom.Nav || beside && (n.DataAtom == atom.Footer || n.DataAtom == atom.Aside) {
-			out = append(out, n)
-		}
-	}
-	for _, n := range out {
+	for _, n := range all(root, func(n *html.Node) bool {
+		return n.DataAtom == atom.Nav || beside && (n.DataAtom == atom.Footer || n.DataAtom == atom.Aside)
+	}) {
 		n.Parent.RemoveChild(n)
 	}
 }
@@ -94,13 +100,7 @@ func prune(root *html.Node) {
 // flatten makes paragraphs of tables that are not real tables, or too large: Markdown fills the
 // cells up to a rectangle.
 func flatten(root *html.Node) {
-	var large []*html.Node
-	for n := range root.Descendants() {
-		if n.DataAtom == atom.Table && !fits(n) {
-			large = append(large, n)
-		}
-	}
-	for _, n := range large {
+	for _, n := range all(root, func(n *html.Node) bool { return n.DataAtom == atom.Table && !fits(n) }) {
 		rename(n, atom.Div)
 		for d := range n.Descendants() {
 			switch d.DataAtom {

@@ -29,9 +29,6 @@ type Blob struct {
 
 // draw decodes an image, scaled down if needed.
 func (p *page) draw(ctx context.Context, data []byte) error {
-	if p.facts.Truncated {
-		return p.tooLarge()
-	}
 	fit, err := image.Fit(ctx, p.facts.MediaType, data, image.MaxBytes)
 	switch {
 	case errors.Is(err, image.ErrUnknownForm), errors.Is(err, image.ErrSlow):
@@ -54,9 +51,6 @@ func (p *page) draw(ctx context.Context, data []byte) error {
 
 // pages extracts the text of a document's first pages.
 func (p *page) pages(ctx context.Context, env *tools.Env, data []byte) error {
-	if p.facts.Truncated {
-		return p.tooLarge()
-	}
 	doc := pdf.Document{Data: data, Call: env.CallID, Box: reading(env.Box)}
 	count, err := doc.Count(ctx)
 	if err != nil {
@@ -107,11 +101,6 @@ func (p *page) unreadable(ctx context.Context, err error) error {
 
 func (p *page) damaged(err error) error {
 	return fault.Failedf("damaged_file", "%s begins like %s, but cannot be shown: %v.", p.facts.URL, p.facts.MediaType, err).With(p.blob())
-}
-
-func (p *page) tooLarge() error {
-	return fault.Failedf("response_too_large", "%s (%s) is larger than the limit, and a part of it cannot be shown. Use Bash to load it, if the network may be used there.", p.facts.URL, p.facts.MediaType).
-		With(p.blob())
 }
 
 func (p *page) blob() Blob { return Blob{p.facts.MediaType, p.facts.Bytes} }

@@ -53,13 +53,15 @@ func newPage(ctx context.Context, env *tools.Env, at *url.URL, answer *web.Answe
 	switch {
 	case answer.Status >= 400 && !isText(media):
 		return p, nil // the status is enough
+	case answer.Cut && (image.Shown(media) || media == typePDF):
+		return nil, fault.Failedf("response_too_large", "%s (%s) is larger than the limit, and a part of it cannot be shown. Use Bash to load it, if the network may be used there.", p.facts.URL, media).With(p.blob())
 	case image.Shown(media):
 		return p, p.draw(ctx, answer.Body)
 	case media == typePDF:
 		return p, p.pages(ctx, env, answer.Body)
 	case !isText(media):
 		return nil, fault.Failedf("unsupported_media", "%s is not text: %s, %s. WebFetch shows text, PNG, JPEG, GIF and WebP images and PDF documents. Use Bash with a program for the format, if there is one.",
-			at.Redacted(), media, text.Count(len(answer.Body), "byte")).With(Blob{media, len(answer.Body)})
+			at.Redacted(), media, text.Count(len(answer.Body), "byte")).With(p.blob())
 	}
 	decoded, name := decode(answer.Body, answer.Header.Get("Content-Type"))
 	p.facts.Charset = name

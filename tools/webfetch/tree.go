@@ -101,15 +101,9 @@ type branch struct {
 	node *html.Node // that receives children; nil: it is not shown
 }
 
-// A tree is the parsed HTML of a page.
-type tree struct {
-	root  *html.Node // a body
-	title string
-	cut   bool // the page has more than is in the tree
-}
-
-// grow parses a page in UTF-8. Any bytes yield a tree.
-func grow(page []byte) tree {
+// grow parses a page in UTF-8 to a body, and returns its title and whether the page has more than is
+// in the tree. Any bytes yield a tree.
+func grow(page []byte) (root *html.Node, title string, cut bool) {
 	g := &grower{tokens: html.NewTokenizer(bytes.NewReader(page)), root: element(atom.Body, nil)}
 	g.open = []branch{{atom.Body, g.root}}
 	ended := false
@@ -131,8 +125,8 @@ func grow(page []byte) tree {
 		}
 	}
 	g.flush()
-	title := strings.ToValidUTF8(g.title.String(), "\uFFFD")
-	return tree{g.root, strings.Join(strings.Fields(title), " "), !ended}
+	title = strings.ToValidUTF8(g.title.String(), "\uFFFD")
+	return g.root, strings.Join(strings.Fields(title), " "), !ended
 }
 
 func (g *grower) top() branch { return g.open[len(g.open)-1] }
@@ -192,40 +186,33 @@ func (g *grower) begin(name atom.Atom, kind html.TokenType) {
 		return
 	}
 	g.imply(name)
-	a, closed := g.attributes(), kind == html.SelfClosingTagToken
+	attributes, hidden := g.attributes()
+	closed := kind == html.SelfClosingTagToken
 	kept, empty := hollow[name]
+	g.nodes++ // also if it is left out: it has cost a look at the open elements
 	switch {
 	case empty && (!kept || !g.shown()), closed && (unshown[name] || !g.shown()):
-		g.nodes++ // it has cost a look at the open elements
 		return
 	case empty:
-		g.nodes++
 		g.flush()
-		g.top().node.AppendChild(element(name, a.kept))
+		g.top().node.AppendChild(element(name, attributes))
 		return
 	}
 	in := g.top().node
 	switch {
-	case in == nil || unshown[name] || a.hidden:
+	case in == nil || unshown[name] || hidden:
 		in = nil
 	case !plainly[name] && len(g.open) < maxDepth && (!nesting[name] || g.nested < maxNesting):
 		g.flush()
-		in = element(name, a.kept)
+		in = element(name, attributes)
 		g.top().node.AppendChild(in)
 	case blocks[name]:
 		g.put("\n")
 	}
-	g.nodes++
 	if nesting[name] {
 		g.nested++
 	}
 	g.open = append(g.open, branch{name, in})
-}
-
-// attribution is the attributes of an element that matter.
-type attribution struct {
-	kept   []html.Attribute
-	hidden bool
 }
 
 // keptAttributes are those that Markdown has something for.
@@ -234,25 +221,23 @@ var keptAttributes = []string{"href", "src", "alt", "title", "start", "class", "
 // longestAttribute is in bytes; longer ones are data, not words or URLs.
 const longestAttribute = 4 << 10
 
-func (g *grower) attributes() (a attribution) {
+// attributes returns the attributes that matter, and whether the element is hidden.
+func (g *grower) attributes() (kept []html.Attribute, hidden bool) {
 	for more := true; more; {
 		var key, value []byte
 		key, value, more = g.tokens.TagAttr()
 		switch name := string(key); {
 		case name == "hidden", name == "aria-hidden" && string(value) == "true":
-			a.hidden = true
+			hidden = true
 		case name == "style":
 			style := strings.ReplaceAll(strings.ToLower(string(value[:min(len(value), longestAttribute)])), " ", "")
-			a.hidden = a.hidden || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
-		case len(value) <= longestAttribute && slices.Contains(keptAttributes, name) && !a.has(name) && !bytes.HasPrefix(value, []byte("data:")):
-			a.kept = append(a.kept, html.Attribute{Key: name, Val: strings.ToValidUTF8(string(value), "\uFFFD")})
+			hidden = hidden || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+		case len(value) <= longestAttribute && slices.Contains(keptAttributes, name) && !bytes.HasPrefix(value, []byte("data:")) &&
+			!slices.ContainsFunc(kept, func(k html.Attribute) bool { return k.Key == name }):
+			kept = append(kept, html.Attribute{Key: name, Val: strings.ToValidUTF8(string(value), "\uFFFD")})
 		}
 	}
-	return a
-}
-
-func (a attribution) has(name string) bool {
-	return slices.ContainsFunc(a.kept, func(k html.Attribute) bool { return k.Key == name })
+	return kept, hidden
 }
 
 // imply ends what the beginning of an element ends.

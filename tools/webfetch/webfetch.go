@@ -128,27 +128,21 @@ type Status struct {
 
 // words returns the text of a result: facts about the page, and then the page.
 func words(f Fetched, text string) string {
-	var b strings.Builder
 	if f.Redirect != "" {
-		fmt.Fprintf(&b, "%s redirects (%d) to another place, which was not followed: %s\nFetch that URL if you need it.", f.URL, f.Status, f.Redirect)
-		return b.String()
+		return fmt.Sprintf("%s redirects (%d) to another place, which was not followed: %s\nFetch that URL if you need it.", f.URL, f.Status, f.Redirect)
 	}
-	fmt.Fprintf(&b, "URL: %s\n", f.URL)
-	if f.Title != "" {
-		fmt.Fprintf(&b, "Title: %s\n", f.Title)
+	var b strings.Builder
+	line := func(known bool, format string, args ...any) {
+		if known {
+			fmt.Fprintf(&b, format+"\n", args...)
+		}
 	}
-	if f.Prompt != "" {
-		fmt.Fprintf(&b, "Asked: %s\n", f.Prompt)
-	}
-	if f.Cached {
-		fmt.Fprintf(&b, "Fetched %d seconds ago.\n", f.Age)
-	}
-	if f.Unencrypted {
-		b.WriteString("Fetched by http, not encrypted: no connection was made by https.\n")
-	}
-	if f.Truncated {
-		b.WriteString("The page is longer: this is only its beginning.\n")
-	}
+	line(true, "URL: %s", f.URL)
+	line(f.Title != "", "Title: %s", f.Title)
+	line(f.Prompt != "", "Asked: %s", f.Prompt)
+	line(f.Cached, "Fetched %d seconds ago.", f.Age)
+	line(f.Unencrypted, "Fetched by http, not encrypted: no connection was made by https.")
+	line(f.Truncated, "The page is longer: this is only its beginning.")
 	if strings.TrimSpace(text) == "" && (isText(f.MediaType) || f.MediaType == "") {
 		text = "(The page has no text. It may be made by scripts, which are not run.)"
 	}

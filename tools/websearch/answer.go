@@ -17,34 +17,30 @@ import (
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
-// said is a parsed response.
-type said struct {
-	hits         []Hit
-	odd          int // results that were invalid, or too many
-	answers      []string
-	unresponsive []string
+// failedf makes a fault search_failed.
+func failedf(format string, args ...any) error {
+	return fault.Failedf("search_failed", format, args...)
 }
 
 // understand parses the response of the call's engine.
-func (in input) understand(answer *web.Answer) (said, error) {
-	host := in.at.Host
+func (in input) understand(answer *web.Answer) (Found, error) {
+	host, found := in.at.Host, Found{Query: in.Query, Backend: in.backend.Kind}
 	switch {
 	case answer.Status == http.StatusForbidden && in.backend.Kind == SearXNG:
-		return said{}, fault.Failedf("search_failed", "%s does not answer in JSON (403). Its own settings must list json under search.formats.", host)
+		return found, failedf("%s does not answer in JSON (403). Its own settings must list json under search.formats.", host)
 	case answer.Status == http.StatusUnauthorized, answer.Status == http.StatusForbidden:
-		return said{}, fault.Failedf("search_failed", "%s rejects the key (%s). Ask the user to check BRAVE_API_KEY.", host, answer.Reason)
+		return found, failedf("%s rejects the key (%s). Ask the user to check BRAVE_API_KEY.", host, answer.Reason)
 	case answer.Status == http.StatusTooManyRequests:
-		return said{}, fault.Failedf("search_failed", "%s limits the rate of searches (%s). Wait before searching again.", host, answer.Reason)
+		return found, failedf("%s limits the rate of searches (%s). Wait before searching again.", host, answer.Reason)
 	case answer.Status != http.StatusOK:
-		return said{}, fault.Failedf("search_failed", "%s answered %s instead of results. Search again later, or do without it.", host, answer.Reason)
+		return found, failedf("%s answered %s instead of results. Search again later, or do without it.", host, answer.Reason)
 	}
-	read := readSearXNG
+	read := found.readSearXNG
 	if in.backend.Kind == Brave {
-		read = readBrave
+		read = found.readBrave
 	}
-	found, err := read(answer.Body)
-	if err != nil || answer.Cut {
-		return said{}, fault.Failedf("search_failed", "The response of %s has no search results. Ask the user to check webSearch in the settings.", host)
+	if read(answer.Body) != nil || answer.Cut {
+		return found, failedf("The response of %s has no search results. Ask the user to check webSearch in the settings.", host)
 	}
 	return found, nil
 }
@@ -52,19 +48,18 @@ func (in input) understand(answer *web.Answer) (said, error) {
 // readSearXNG parses the response of SearXNG with format=json. Answers are texts, or objects that
 // hold one. Its engines write results in different ways: an invalid one is left out, and the others
 // count.
-func readSearXNG(body []byte) (said, error) {
+func (f *Found) readSearXNG(body []byte) error {
 	var answer struct {
 		Results      []json.RawMessage `json:"results"`
 		Answers      pieces            `json:"answers"`
 		Unresponsive pieces            `json:"unresponsive_engines"` // of name and reason
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return said{}, err
+		return err
 	}
-	var s said
 	for _, raw := range answer.Results {
 		var r struct{ URL, Title, Content string }
-		s.add(json.Unmarshal(raw, &r), r.Title, r.URL, r.Content)
+		f.add(json.Unmarshal(raw, &r), r.Title, r.URL, r.Content)
 	}
 	for _, raw := range answer.Answers {
 		var word string
@@ -72,20 +67,20 @@ func readSearXNG(body []byte) (said, error) {
 		if json.Unmarshal(raw, &word) != nil && json.Unmarshal(raw, &object) == nil {
 			word = object.Answer
 		}
-		if word = tidy(word, longestExcerpt); word != "" && len(s.answers) < maxAsides {
-			s.answers = append(s.answers, word)
+		if word = tidy(word, longestExcerpt); word != "" && len(f.Answers) < maxAsides {
+			f.Answers = append(f.Answers, word)
 		}
 	}
 	for _, raw := range answer.Unresponsive {
 		var engine []any
-		if json.Unmarshal(raw, &engine) != nil || len(engine) == 0 || len(s.unresponsive) == maxAsides {
+		if json.Unmarshal(raw, &engine) != nil || len(engine) == 0 || len(f.Unresponsive) == maxAsides {
 			continue
 		}
 		if name, ok := engine[0].(string); ok {
-			s.unresponsive = append(s.unresponsive, tidy(name, longestTitle))
+			f.Unresponsive = append(f.Unresponsive, tidy(name, longestTitle))
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // pieces are the elements of a list; none for any other value.
@@ -98,21 +93,20 @@ func (p *pieces) UnmarshalJSON(data []byte) error {
 }
 
 // readBrave parses the response of Brave's web search.
-func readBrave(body []byte) (said, error) {
+func (f *Found) readBrave(body []byte) error {
 	var answer struct {
 		Web struct {
 			Results []json.RawMessage `json:"results"`
 		} `json:"web"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return said{}, err
+		return err
 	}
-	var s said
 	for _, raw := range answer.Web.Results {
 		var r struct{ URL, Title, Description string }
-		s.add(json.Unmarshal(raw, &r), r.Title, r.URL, r.Description)
+		f.add(json.Unmarshal(raw, &r), r.Title, r.URL, r.Description)
 	}
-	return s, nil
+	return nil
 }
 
 // The limits of a result; the first two in characters.
@@ -124,12 +118,12 @@ const (
 )
 
 // add adds a result, unless it was invalid or there are too many.
-func (s *said) add(wrong error, title, url, excerpt string) {
-	if wrong != nil || len(s.hits) == maxHits {
-		s.odd++
+func (f *Found) add(wrong error, title, url, excerpt string) {
+	if wrong != nil || len(f.Results) == maxHits {
+		f.LeftOut++
 		return
 	}
-	s.hits = append(s.hits, Hit{Title: tidy(title, longestTitle), URL: strings.TrimSpace(url), Excerpt: tidy(excerpt, longestExcerpt)})
+	f.Results = append(f.Results, Hit{Title: tidy(title, longestTitle), URL: strings.TrimSpace(url), Excerpt: tidy(excerpt, longestExcerpt)})
 }
 
 // tag matches the marks around words that were searched for.

@@ -50,29 +50,21 @@ type input struct {
 const longestQuery = 1000
 
 // Tool returns the WebSearch tool. agent is its User-Agent. configured returns the search engine
-// from the settings, and false if there is none; the tool is then not available. It is called for
-// each call and must be safe for concurrent use.
-func Tool(agent string, configured func() (Backend, bool)) tools.Tool {
+// from the settings, and the zero value if there is none; the tool is then not available. It is called
+// for each call and must be safe for concurrent use.
+func Tool(agent string, configured func() Backend) tools.Tool {
 	limits := web.Standard()
 	limits.Bytes = 2 << 20 // a page of results has some 50 KiB
 	s := searcher{client: web.Client{Limits: limits, Agent: agent}, configured: configured}
 	return tools.New(tools.Spec{
 		Name: "WebSearch", Description: description, OpenWorld: true, TimeLimit: 60 * time.Second, OnInterrupt: tools.Stop,
-		Available: func(*tools.Env) string { return s.now().lack() },
+		Available: func(*tools.Env) string { return s.configured().lack() },
 	}, tools.Funcs[input]{Validate: s.validate, Effects: effects, Check: check, Run: s.run})
 }
 
 type searcher struct {
 	client     web.Client
-	configured func() (Backend, bool)
-}
-
-// now returns the present engine; the zero value: none.
-func (s searcher) now() Backend {
-	if backend, ok := s.configured(); ok {
-		return backend
-	}
-	return Backend{}
+	configured func() Backend
 }
 
 // validate also records the engine, so that the request goes to the one that was permitted.
@@ -88,7 +80,7 @@ func (s searcher) validate(in *input) error {
 	if len(wrong) > 0 {
 		return tools.Violated("WebSearch", wrong)
 	}
-	in.backend = s.now()
+	in.backend = s.configured()
 	in.at = in.backend.at()
 	return nil
 }
@@ -165,11 +157,11 @@ func (s searcher) run(ctx context.Context, env *tools.Env, in input) (tools.Resu
 	if err != nil {
 		return tools.Result{}, err
 	}
-	said, err := in.understand(answer)
+	found, err := in.understand(answer)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	found := in.sift(said)
+	in.sift(&found)
 	result := tools.Text(found.text())
 	result.Structured = found
 	return result, nil
@@ -234,21 +226,20 @@ func (in input) wanted(host string) bool {
 const maxResults = 10
 
 // sift filters the results.
-func (in input) sift(said said) Found {
-	found := Found{Query: in.Query, Backend: in.backend.Kind, Results: []Hit{}, LeftOut: said.odd, Unresponsive: said.unresponsive, Answers: said.answers}
-	seen := map[string]bool{}
-	for _, hit := range said.hits {
+func (in input) sift(found *Found) {
+	kept, seen := []Hit{}, map[string]bool{}
+	for _, hit := range found.Results {
 		at, err := url.Parse(hit.URL)
 		switch {
 		case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil || len(hit.URL) > longestURL, strings.ContainsFunc(hit.URL, unseen),
-			seen[hit.URL], !in.wanted(hostOf(at)), len(found.Results) == maxResults:
+			seen[hit.URL], !in.wanted(hostOf(at)), len(kept) == maxResults:
 			found.LeftOut++
 			continue
 		}
 		seen[hit.URL] = true
-		found.Results = append(found.Results, hit)
+		kept = append(kept, hit)
 	}
-	return found
+	found.Results = kept
 }
 
 // longestURL is in bytes: what WebFetch accepts.

@@ -39,7 +39,7 @@ func newEngine(t testing.TB, body string) *engine {
 }
 
 func (e *engine) tool(kind string) tools.Tool {
-	return Tool("toold/test", func() (Backend, bool) { return Backend{kind, e.server.URL + "/sub", "the key"}, true })
+	return Tool("toold/test", func() Backend { return Backend{kind, e.server.URL + "/sub", "the key"} })
 }
 
 func search(t testing.TB, tool tools.Tool, input string) (tools.Result, error) {
@@ -153,13 +153,12 @@ func TestEngineFails(t *testing.T) {
 // Without an engine, or with one that cannot be, the call ends before anybody is asked.
 func TestNotConfigured(t *testing.T) {
 	for _, c := range []struct {
-		backend    Backend
-		configured bool
-		code       string
+		backend Backend
+		code    string
 	}{
-		{Backend{}, false, "search_not_configured"}, {Backend{Kind: Brave}, true, "search_not_configured"}, {Backend{Kind: SearXNG, URL: "x"}, true, "search_not_configured"},
+		{Backend{}, "search_not_configured"}, {Backend{Kind: Brave}, "search_not_configured"}, {Backend{Kind: SearXNG, URL: "x"}, "search_not_configured"},
 	} {
-		tool := Tool("x", func() (Backend, bool) { return c.backend, c.configured })
+		tool := Tool("x", func() Backend { return c.backend })
 		_, err := search(t, tool, `{"query":"q"}`)
 		why := tool.Spec().Available(nil)
 		if tooltest.Code(err) != c.code || why == "" || !strings.Contains(err.Error(), why) {
@@ -172,7 +171,7 @@ func TestNotConfigured(t *testing.T) {
 }
 
 func TestInput(t *testing.T) {
-	tool := Tool("x", func() (Backend, bool) { return Backend{Kind: SearXNG, URL: "https://Search.Example./"}, true })
+	tool := Tool("x", func() Backend { return Backend{Kind: SearXNG, URL: "https://Search.Example./"} })
 	for input, code := range map[string]string{
 		`{"query":"q"}`: "", `{"query":" "}`: "invalid_input", `{"query":"q","allowed_domains":["a.example"],"blocked_domains":["b.example"]}`: "invalid_input",
 		`{"query":"q","allowed_domains":["https://a.example/"]}`: "invalid_input", `{"query":"q","blocked_domains":["a\" OR x"]}`: "invalid_input", `{}`: "invalid_input",
@@ -192,7 +191,7 @@ func TestInput(t *testing.T) {
 func TestEngineInside(t *testing.T) {
 	e := newEngine(t, searxng)
 	_, port, _ := strings.Cut(strings.TrimPrefix(e.server.URL, "http://"), ":")
-	tool := Tool("x", func() (Backend, bool) { return Backend{Kind: SearXNG, URL: "http://LocalHost.:" + port}, true })
+	tool := Tool("x", func() Backend { return Backend{Kind: SearXNG, URL: "http://LocalHost.:" + port} })
 	if _, err := search(t, tool, `{"query":"q"}`); err != nil {
 		t.Error(err)
 	}
@@ -211,12 +210,12 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"web":{"results":[{"url":"http://a","title":"\ud800","description":"<strong>"}]}}`))
 	f.Add([]byte(`{"answers":[{"answer":null}],"unresponsive_engines":[[{}],["a"]]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, read := range []func([]byte) (said, error){readSearXNG, readBrave} {
-			s, err := read(body)
-			if err != nil {
+		for _, read := range []func(*Found, []byte) error{(*Found).readSearXNG, (*Found).readBrave} {
+			var found Found
+			if read(&found, body) != nil {
 				continue
 			}
-			found := input{Query: "q"}.sift(s)
+			input{Query: "q"}.sift(&found)
 			if text := found.text(); !utf8.ValidString(text) || len(found.Results) > maxResults || strings.ContainsAny(text, "\x00\x1b\u202e") {
 				t.Errorf("%q", text)
 			}

@@ -19,94 +19,117 @@ import (
 // errNoFile is why a location has no text: it is not in a file.
 var errNoFile = errors.New("it is not in a file")
 
+// failedf makes a fault language_server_failed.
+func failedf(format string, args ...any) error {
+	return fault.Failedf("language_server_failed", format, args...)
+}
+
 // asked is one request in progress, to a server that sees everything as it is now.
 type asked struct {
 	*server
+	ctx   context.Context
 	query Query
 	raw   []byte
-	text  content // of the file
+	text  content          // of the file
+	texts map[string]lines // of some others, by path
 }
 
-// ask finds the server of the file, updates its texts, and calls do with it. If the server ends
-// meanwhile, it is started again once: no request changes anything.
-func (s *Set) ask(ctx context.Context, q Query, ability func(abilities) json.RawMessage, what string, do func(*asked) error) error {
-	if err := s.Check(q.Path); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
+// ask finds the server of the file, updates its texts, and calls do with it. The server must have
+// the capability, which messages call what; empty: it needs none. If the server ends meanwhile, it
+// is started again once: no request changes anything.
+func ask[T any](ctx context.Context, s *Set, q Query, capability, what string, do func(*asked) (T, error)) (answer T, err error) {
+	var gone *goneError
+	for range 2 {
 		srv, err := s.server(ctx, q.Path)
 		if err != nil {
-			return err
+			return answer, err
 		}
-		if ability != nil && !able(ability(srv.can)) {
-			return fault.Failedf("not_served", "%s does not support %s. Use Grep, or read the files.", srv.spec.name(), what)
+		if capability != "" && !srv.able(capability) {
+			return answer, fault.Failedf("not_served", "%s does not support %s. Use Grep, or read the files.", srv.spec.name(), what)
 		}
-		err = srv.ask(ctx, q, do)
-		var gone *goneError
+		a, err := srv.prepare(ctx, q)
+		if err == nil {
+			answer, err = do(a)
+		}
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		if !errors.As(err, &gone) {
-			return err
-		}
-		if !first {
-			return fault.Failedf("language_server_failed", "%s. The request was sent twice.", gone.words)
+			return answer, err
 		}
 	}
+	return answer, failedf("%s. The request was sent twice.", gone.words)
 }
 
-func (s *server) ask(ctx context.Context, q Query, do func(*asked) error) error {
-	s.loads.await(ctx, s.gone, s.limits.load)
+// prepare shows the server the present texts.
+func (s *server) prepare(ctx context.Context, q Query) (*asked, error) {
+	s.loaded(ctx)
 	raw, err := q.Text(q.Path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.documents.take(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	s.refresh(ctx, q)
 	s.show(q.Path, raw)
 	s.documents.give()
-	return do(&asked{server: s, query: q, raw: raw, text: newContent(raw)})
+	return &asked{server: s, ctx: ctx, query: q, raw: raw, text: newContent(raw), texts: map[string]lines{}}, nil
 }
 
 // callAt sends a request about the position of the query. with has its other parameters.
-func (a *asked) callAt(ctx context.Context, method string, with wirePlace, answer any) error {
+func (a *asked) callAt(method string, with wirePlace, answer any) error {
 	p, err := a.text.outward(a.query.At, a.units)
 	if err != nil {
 		return err
 	}
 	with.Document.URI, with.Position = uriOf(a.query.Path), &p
-	return a.call(ctx, method, with, answer)
+	return a.call(a.ctx, method, with, answer)
+}
+
+// callAbout sends a request about the file of the query.
+func (a *asked) callAbout(method string, answer any) error {
+	return a.call(a.ctx, method, wirePlace{Document: wireDocument{URI: uriOf(a.query.Path)}}, answer)
+}
+
+// read returns the caller's text of a file. After the end of ctx it reads no more, since the answer
+// is not used then.
+func (a *asked) read(path string) ([]byte, error) {
+	switch {
+	case path == "":
+		return nil, errNoFile
+	case path == a.query.Path:
+		return a.raw, nil
+	case a.ctx.Err() != nil:
+		return nil, a.ctx.Err()
+	}
+	return a.query.Text(path)
 }
 
 // Definition returns the definition of the symbol at the position.
 func (s *Set) Definition(ctx context.Context, q Query) ([]Location, error) {
-	return s.locate(ctx, q, "textDocument/definition", func(c abilities) json.RawMessage { return c.Definition }, "definition", nil)
+	return s.locate(ctx, q, "definition", nil)
 }
 
 // References returns the uses of the symbol at the position, its declaration included.
 func (s *Set) References(ctx context.Context, q Query) ([]Location, error) {
-	return s.locate(ctx, q, "textDocument/references", func(c abilities) json.RawMessage { return c.References }, "references",
-		map[string]any{"includeDeclaration": true})
+	return s.locate(ctx, q, "references", map[string]any{"includeDeclaration": true})
 }
 
 // Implementation returns the implementations of the interface or method at the position.
 func (s *Set) Implementation(ctx context.Context, q Query) ([]Location, error) {
-	return s.locate(ctx, q, "textDocument/implementation", func(c abilities) json.RawMessage { return c.Implementation }, "implementation", nil)
+	return s.locate(ctx, q, "implementation", nil)
 }
 
-func (s *Set) locate(ctx context.Context, q Query, method string, ability func(abilities) json.RawMessage, what string, with any) (found []Location, err error) {
-	err = s.ask(ctx, q, ability, what, func(a *asked) error {
+func (s *Set) locate(ctx context.Context, q Query, what string, with any) ([]Location, error) {
+	return ask(ctx, s, q, what+"Provider", what, func(a *asked) ([]Location, error) {
 		var answer json.RawMessage
-		if err := a.callAt(ctx, method, wirePlace{Context: with}, &answer); err != nil {
-			return err
+		if err := a.callAt("textDocument/"+what, wirePlace{Context: with}, &answer); err != nil {
+			return nil, err
 		}
 		raw, err := a.oneOrMore(answer)
-		if err != nil {
-			return err
-		}
-		found, err = a.locations(ctx, raw)
-		return err
+		return a.locations(raw), err
 	})
-	return found, err
 }
 
 // oneOrMore parses an answer that is null, a location, or a list of locations or of links.
@@ -118,7 +141,7 @@ func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err erro
 		err = json.Unmarshal(answer, &list)
 	}
 	if err != nil {
-		return nil, fault.Failedf("language_server_failed", "The answer of %s does not conform to the protocol: %v.", a.spec.name(), err)
+		return nil, failedf("The answer of %s does not conform to the protocol: %v.", a.spec.name(), err)
 	}
 	for i := range list {
 		if l := &list[i]; l.URI == "" {
@@ -132,20 +155,15 @@ func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err erro
 }
 
 // locations sorts locations, each once, and adds the text of their lines.
-func (a *asked) locations(ctx context.Context, raw []wireLocation) ([]Location, error) {
-	var reader lines
+func (a *asked) locations(raw []wireLocation) []Location {
 	found := make([]Location, 0, len(raw))
 	slices.SortStableFunc(raw, byPlace)
 	for i, w := range raw {
-		if i > 0 && w.URI == raw[i-1].URI && w.Range == raw[i-1].Range {
-			continue
+		if i == 0 || byPlace(w, raw[i-1]) != 0 {
+			found = append(found, a.location(w))
 		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		found = append(found, reader.location(a, w))
 	}
-	return found, nil
+	return found
 }
 
 func byPlace(x, y wireLocation) int {
@@ -154,46 +172,44 @@ func byPlace(x, y wireLocation) int {
 		cmp.Compare(x.Range.End.Character, y.Range.End.Character))
 }
 
-// lines caches the text of the last file.
+// lines is the text of a file, or why it cannot be read.
 type lines struct {
-	path string
 	text content
 	err  error
 }
 
-func (l *lines) location(a *asked, w wireLocation) Location {
+// maxTexts is how many texts of other files are kept at once. An answer names the places in one
+// file together, or those in two by turns.
+const maxTexts = 2
+
+func (a *asked) location(w wireLocation) Location {
 	path := pathOf(w.URI)
-	if path == "" {
-		return Location{Path: printable(w.URI, 1000), Range: w.Range.plain(), Unread: errNoFile}
-	}
-	if path != l.path {
-		*l = lines{path: path, text: a.text}
-		if path != a.query.Path {
-			var raw []byte
-			raw, l.err = a.query.Text(path)
-			l.text = newContent(raw)
+	l, known := a.texts[path]
+	if path == a.query.Path {
+		l = lines{text: a.text}
+	} else if !known {
+		raw, err := a.read(path)
+		if l = (lines{newContent(raw), err}); len(a.texts) == maxTexts {
+			clear(a.texts)
 		}
+		a.texts[path] = l
 	}
 	if l.err != nil {
-		return Location{Path: path, Range: w.Range.plain(), Unread: l.err}
+		return Location{Path: cmp.Or(path, printable(w.URI, 1000)), Range: w.Range.plain(), Unread: l.err}
 	}
 	return Location{Path: path, Range: l.text.rangeOf(w.Range, a.units), Line: l.text.line(w.Range.Start.Line)}
 }
 
 // Hover returns the server's description of the symbol at the position, as Markdown or plain text;
 // empty: none.
-func (s *Set) Hover(ctx context.Context, q Query) (text string, err error) {
-	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Hover }, "hover", func(a *asked) error {
+func (s *Set) Hover(ctx context.Context, q Query) (string, error) {
+	return ask(ctx, s, q, "hoverProvider", "hover", func(a *asked) (string, error) {
 		var answer struct {
 			Contents json.RawMessage `json:"contents"`
 		}
-		if err := a.callAt(ctx, "textDocument/hover", wirePlace{}, &answer); err != nil {
-			return err
-		}
-		text = strings.TrimSpace(strings.ToValidUTF8(marked(answer.Contents), "\uFFFD"))
-		return nil
+		err := a.callAt("textDocument/hover", wirePlace{}, &answer)
+		return strings.TrimSpace(strings.ToValidUTF8(marked(answer.Contents), "\uFFFD")), err
 	})
-	return text, err
 }
 
 // marked parses a text, a marked string, a list of them, or marked-up content.

@@ -11,8 +11,6 @@ import (
 	"strings"
 )
 
-func (c content) empty() bool { return len(c) == 0 || len(c) == 1 && c[0] == "" }
-
 // movement returns a function that maps line numbers of a text to those in another one that differs
 // from it in one region. Lines before the region stay, lines after it move, and lines in it are
 // mapped to -1. Lines count from 0.

@@ -16,37 +16,36 @@ import (
 )
 
 // Diagnose returns the server's diagnostics of the present text of the file.
-func (s *Set) Diagnose(ctx context.Context, q Query) (found Diagnostics, err error) {
-	err = s.ask(ctx, q, nil, "", func(a *asked) error {
-		said, err := a.publication(ctx)
+func (s *Set) Diagnose(ctx context.Context, q Query) (Diagnostics, error) {
+	return ask(ctx, s, q, "", "", func(a *asked) (Diagnostics, error) {
+		published, err := a.publication()
 		if err != nil {
-			return err
+			return Diagnostics{}, err
 		}
-		given, asked, err := a.pull(ctx)
+		pulled, complete, err := a.pull()
 		if err != nil {
-			return err
+			return Diagnostics{}, err
 		}
-		file := a.published.of(q.Path)
-		found = Diagnostics{Complete: asked || said && a.loads.busy() == "", Dropped: file.dropped}
-		for _, w := range united(file.list, given) {
+		file, _ := a.news.of(q.Path)
+		found := Diagnostics{Complete: complete || published && a.news.busy() == "", Dropped: file.dropped}
+		for _, w := range united(file.list, pulled) {
 			found.List = append(found.List, diagnostic(q.Path, w, a.text.rangeOf(w.Range, a.units)))
 		}
 		order(found.List, q.Path)
-		return nil
+		return found, nil
 	})
-	return found, err
 }
 
-// pull requests diagnostics, if the server supports that. If it refuses, what it has published
-// counts.
-func (a *asked) pull(ctx context.Context) (given []wireDiagnostic, asked bool, err error) {
-	if !able(a.can.Diagnostics) {
+// pull requests diagnostics, if the server supports that, and reports whether it has answered. If
+// it refuses, what it has published counts.
+func (a *asked) pull() (pulled []wireDiagnostic, answered bool, err error) {
+	if !a.able("diagnosticProvider") {
 		return nil, false, nil
 	}
 	var answer struct {
 		Items []wireDiagnostic `json:"items"`
 	}
-	err = a.call(ctx, "textDocument/diagnostic", wirePlace{Document: wireDocument{URI: uriOf(a.query.Path)}}, &answer)
+	err = a.callAbout("textDocument/diagnostic", &answer)
 	if err != nil && fault.From(err).Code == "language_server_refused" {
 		return nil, false, nil
 	}
@@ -68,34 +67,34 @@ func united(published, given []wireDiagnostic) []wireDiagnostic {
 }
 
 // publication makes the server publish diagnostics of the text, even if it has done so before:
-// other files may have changed since. said reports whether it has.
-func (a *asked) publication(ctx context.Context) (said bool, err error) {
-	if err := a.documents.take(ctx); err != nil {
+// other files may have changed since. It reports whether the server has.
+func (a *asked) publication() (published bool, err error) {
+	if err := a.documents.take(a.ctx); err != nil {
 		return false, err
 	}
 	doc := a.put(a.query.Path, a.raw)
 	a.saved(a.query.Path)
 	a.documents.give()
-	first, cancel := context.WithTimeout(ctx, a.limits.publish)
+	first, cancel := context.WithTimeout(a.ctx, a.limits.publish)
 	defer cancel()
-	said = a.published.await(first, a.gone, a.query.Path, doc.version, doc.shownAt)
-	if said {
-		last, cancel := context.WithTimeout(ctx, quietLimit)
+	published = a.publishes(first, a.query.Path, doc)
+	if published {
+		last, cancel := context.WithTimeout(a.ctx, quietLimit)
 		defer cancel()
-		a.published.settle(last, a.gone, a.published.of(a.query.Path).quiet(quietTime))
+		a.settle(last, a.query.Path, quietTime)
 	}
 	switch {
-	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
+	case a.ctx.Err() != nil:
+		return false, context.Cause(a.ctx)
 	case a.dying():
-		return false, a.loss(ctx)
+		return false, a.loss(a.ctx)
 	}
-	a.proven.Store(a.proven.Load() || said)
-	return said, nil
+	a.proven.Store(a.proven.Load() || published)
+	return published, nil
 }
 
 func diagnostic(path string, w wireDiagnostic, at Range) Diagnostic {
-	return Diagnostic{Path: path, Range: at, Severity: severityOf(w.Severity), Code: code(w.Code), Source: w.Source, Message: strings.TrimSpace(w.Message)}
+	return Diagnostic{Path: path, Range: at, Severity: nth(severities, w.Severity, Error), Code: code(w.Code), Source: w.Source, Message: strings.TrimSpace(w.Message)}
 }
 
 // code parses a number or a string.
@@ -111,7 +110,7 @@ func code(raw json.RawMessage) string {
 
 // A Watching is one edit of a file, from before it to after it.
 type Watching struct {
-	server *server
+	*server
 	path   string
 	before content
 	known  map[string]publication
@@ -134,11 +133,11 @@ func (s *Set) Watch(ctx context.Context, path string, before []byte) *Watching {
 		}
 		doc := srv.show(path, before)
 		srv.documents.give()
-		if !srv.published.await(ctx, srv.gone, path, doc.version, doc.shownAt) {
+		if !srv.publishes(ctx, path, doc) {
 			return nil
 		}
 	}
-	return &Watching{srv, path, newContent(before), srv.published.all()}
+	return &Watching{srv, path, newContent(before), srv.news.all()}
 }
 
 // New returns the errors and warnings that the edit has caused, in the file and in others. after is
@@ -149,17 +148,17 @@ func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 		return nil
 	}
 	doc := w.edited(ctx, after)
-	if doc == nil || !w.server.published.await(ctx, w.server.gone, w.path, doc.version, doc.shownAt) {
+	if doc == nil || !w.publishes(ctx, w.path, doc) {
 		return nil
 	}
-	w.server.published.settle(ctx, w.server.gone, w.server.published.of(w.path).quiet(editQuiet))
+	w.settle(ctx, w.path, editQuiet)
 	text := newContent(after)
 	moved := movement(w.before, text)
 	var found []Diagnostic
-	for path, now := range w.server.published.all() {
+	for path, now := range w.news.all() {
 		where, shift := wireRange.plain, func(line int) int { return line }
 		if path == w.path {
-			where, shift = func(r wireRange) Range { return text.rangeOf(r, w.server.units) }, moved
+			where, shift = func(r wireRange) Range { return text.rangeOf(r, w.units) }, moved
 		}
 		for _, d := range added(w.known[path].list, now.list, shift) {
 			if d.Severity <= 2 {
@@ -173,14 +172,14 @@ func (w *Watching) New(ctx context.Context, after []byte) []Diagnostic {
 
 // edited shows the server the new text; nil: there was no time.
 func (w *Watching) edited(ctx context.Context, after []byte) *document {
-	if w.server.documents.take(ctx) != nil {
+	if w.documents.take(ctx) != nil {
 		return nil
 	}
-	defer w.server.documents.give()
-	if w.before.empty() {
-		w.server.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
+	defer w.documents.give()
+	if len(w.before) == 1 && w.before[0] == "" {
+		w.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []wireFileEvent{{uriOf(w.path), fileCreated}}})
 	}
-	doc := w.server.put(w.path, after)
-	w.server.saved(w.path)
+	doc := w.put(w.path, after)
+	w.saved(w.path)
 	return doc
 }

@@ -6,6 +6,7 @@
 package language
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io/fs"
@@ -73,7 +74,8 @@ func (s *server) put(path string, text []byte) *document {
 	d.version++
 	d.uses++
 	valid := strings.ToValidUTF8(string(text), "\uFFFD")
-	next := &document{version: d.version, sum: sha256.Sum256(text), used: d.uses, shownAt: s.published.now()}
+	_, shownAt := s.news.of(path)
+	next := &document{version: d.version, sum: sha256.Sum256(text), used: d.uses, shownAt: shownAt}
 	if d.open[path] == nil {
 		s.makeRoom()
 		s.notify("textDocument/didOpen", map[string]any{
@@ -91,28 +93,25 @@ func (s *server) put(path string, text []byte) *document {
 
 // makeRoom closes the least recently used document, if there are too many. The turn is held.
 func (s *server) makeRoom() {
-	if len(s.documents.open) < maxOpen {
-		return
+	open := s.documents.open
+	if len(open) >= maxOpen {
+		s.shut(slices.MinFunc(slices.Collect(maps.Keys(open)), func(a, b string) int { return cmp.Compare(open[a].used, open[b].used) }))
 	}
-	oldest := ""
-	for path, doc := range s.documents.open {
-		if oldest == "" || doc.used < s.documents.open[oldest].used {
-			oldest = path
-		}
-	}
-	s.shut(oldest)
+}
+
+// about sends a notification about a document. The turn is held.
+func (s *server) about(method, path string) {
+	s.notify(method, map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
 }
 
 // shut makes the server read the file from the disk from now on. The turn is held.
 func (s *server) shut(path string) {
 	delete(s.documents.open, path)
-	s.notify("textDocument/didClose", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
+	s.about("textDocument/didClose", path)
 }
 
 // saved notifies the server that the document equals the file on the disk. The turn is held.
-func (s *server) saved(path string) {
-	s.notify("textDocument/didSave", map[string]any{"textDocument": wireDocument{URI: uriOf(path)}})
-}
+func (s *server) saved(path string) { s.about("textDocument/didSave", path) }
 
 // refresh updates everything but the file of the query: documents that are open, or must be, get
 // the query's Text, and the server is notified of other files that have changed on the disk. The

@@ -40,12 +40,12 @@ func (s incoming) notice(method string, params json.RawMessage) {
 	case "textDocument/publishDiagnostics":
 		var p wirePublication
 		if json.Unmarshal(params, &p) == nil {
-			s.published.take(p)
+			s.news.publish(p)
 		}
 	case "$/progress":
 		var p wireProgress
 		if json.Unmarshal(params, &p) == nil {
-			s.loads.take(p)
+			s.news.progress(p)
 		}
 	}
 }

@@ -47,20 +47,31 @@ type Host struct {
 	Environ func() []string                   // the session's environment; the box filters it
 }
 
-// Limits of time. All but the first are our own: 30 s is half of the limit of an LSP call.
+// limits are limits of time that tests shorten.
+type limits struct {
+	answer, start, load, publish, base time.Duration
+	firstBackOff                       time.Duration
+}
+
+// ordinary are the usual limits. All but the first are our own: 30 s is half of the limit of an LSP
+// call.
+var ordinary = limits{
+	answer:       30 * time.Second,       // for the answer to a request; a server that is silent for that long is ended
+	start:        30 * time.Second,       // from the start of the process to the answer to initialize
+	load:         20 * time.Second,       // how long a request waits while the server reports that it is loading
+	publish:      10 * time.Second,       // for the diagnostics of a file that the server has just been sent
+	base:         400 * time.Millisecond, // for those of the text before an edit
+	firstBackOff: time.Second,            // after the second failure in a row; it doubles with each further one
+}
+
+// Further limits of time, our own.
 const (
-	answerLimit  = 30 * time.Second       // for the answer to a request; a server that is silent for that long is ended
-	startLimit   = 30 * time.Second       // from the start of the process to the answer to initialize
-	loadLimit    = 20 * time.Second       // how long a request waits while the server reports that it is loading
-	publishLimit = 10 * time.Second       // for the diagnostics of a file that the server has just been sent
-	baseLimit    = 400 * time.Millisecond // for those of the text before an edit
-	quietLimit   = 3 * time.Second        // from the first of them to the last
-	quietTime    = 300 * time.Millisecond // after that time without any they count as complete
-	editQuiet    = 200 * time.Millisecond // the same after an edit, where a call waits
-	blindQuiet   = 500 * time.Millisecond // both, if the first may be about an earlier text: the server sends no version
-	firstBackOff = time.Second            // after the second failure in a row; it doubles with each further one
-	maxBackOff   = time.Minute
-	waitBackOff  = 5 * time.Second // a call does not wait longer than that; it fails
+	quietLimit  = 3 * time.Second        // from the first diagnostics to the last
+	quietTime   = 300 * time.Millisecond // after that time without any they count as complete
+	editQuiet   = 200 * time.Millisecond // the same after an edit, where a call waits
+	blindQuiet  = 500 * time.Millisecond // both, if the first may be about an earlier text: the server sends no version
+	maxBackOff  = time.Minute
+	waitBackOff = 5 * time.Second // a call does not wait longer than that; it fails
 )
 
 // Limits of size. Our own.
@@ -86,6 +97,9 @@ type Position struct {
 	Character int `json:"character"`
 }
 
+// String returns line:character.
+func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Character) }
+
 // A Range is the text between two positions; End is after its last character.
 type Range struct {
 	Start Position `json:"start"`
@@ -94,28 +108,37 @@ type Range struct {
 
 // A Location is a range of a file.
 type Location struct {
-	Path  string // absolute
-	Range Range
-	Line  string // the text of its first line, without its ending
+	Path  string `json:"path"` // absolute
+	Range Range  `json:"range"`
+	Line  string `json:"text,omitempty"` // the text of its first line, without its ending
 	// Unread is why the file's text could not be read. Line is then empty, and characters are in
 	// the server's units.
-	Unread error
+	Unread error `json:"-"`
+}
+
+// String returns path:line:character, and the line if it is known.
+func (l Location) String() string {
+	where := l.Path + ":" + l.Range.Start.String()
+	if l.Line != "" {
+		where += ": " + l.Line
+	}
+	return where
 }
 
 // A Symbol is a named element of a program.
 type Symbol struct {
-	Name      string
-	Kind      string // function, struct, ...
-	Detail    string // as the server formats it
-	Container string // what it belongs to
-	Depth     int    // in an outline, how many symbols enclose it
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`                // function, struct, ...
+	Detail    string `json:"detail,omitempty"`    // as the server formats it
+	Container string `json:"container,omitempty"` // what it belongs to
+	Depth     int    `json:"depth"`               // in an outline, how many symbols enclose it
 	Location
 }
 
 // A Call is one end of a function call, with the positions of the calls in the caller.
 type Call struct {
 	Symbol
-	At []Range
+	At []Range `json:"at"`
 }
 
 // Calls are the callers of a function and the functions that it calls.
@@ -137,12 +160,12 @@ const (
 
 // A Diagnostic is a server's finding about a text.
 type Diagnostic struct {
-	Path     string // absolute
-	Range    Range
-	Severity Severity
-	Code     string
-	Source   string // what found it: compiler, printf, ...
-	Message  string
+	Path     string   `json:"-"` // absolute
+	Range    Range    `json:"range"`
+	Severity Severity `json:"severity"`
+	Code     string   `json:"code,omitempty"`
+	Source   string   `json:"source,omitempty"` // what found it: compiler, printf, ...
+	Message  string   `json:"message"`
 }
 
 // String formats the diagnostic as one line: path:line:character: severity: message (source code).
@@ -151,7 +174,7 @@ func (d Diagnostic) String() string {
 	if by != "" {
 		by = " (" + by + ")"
 	}
-	return fmt.Sprintf("%s:%d:%d: %s: %s%s", d.Path, d.Range.Start.Line, d.Range.Start.Character, d.Severity, strings.Join(strings.Fields(d.Message), " "), by)
+	return fmt.Sprintf("%s:%s: %s: %s%s", d.Path, d.Range.Start, d.Severity, strings.Join(strings.Fields(d.Message), " "), by)
 }
 
 // Diagnostics are those of one file.
@@ -164,10 +187,11 @@ type Diagnostics struct {
 
 // A Change is the change of one file in a renaming.
 type Change struct {
-	Path          string // absolute
-	Before, After []byte
-	Edits         int
-	Unread        error // why the file's text could not be read; Before and After are then empty
+	Path   string `json:"path"` // absolute
+	Edits  int    `json:"edits"`
+	Before []byte `json:"-"`
+	After  []byte `json:"-"`
+	Unread error  `json:"-"` // why the file's text could not be read; Before and After are then empty
 }
 
 // A Renaming is everything that a renaming would change.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -21,26 +20,20 @@ import (
 	"github.com/toold/toold/tools/fs/pathname"
 )
 
-// limits are limits of time that tests shorten.
-type limits struct {
-	answer, start, load, publish, base time.Duration
-	firstBackOff                       time.Duration
-}
-
-var ordinary = limits{answerLimit, startLimit, loadLimit, publishLimit, baseLimit, firstBackOff}
-
 // launch starts and initializes a server. ctx is the set's; the server ends with ctx at the latest.
 func (s *Set) launch(ctx context.Context, spec Server, root string) (*server, error) {
 	srv := &server{
 		spec: spec, root: root, limits: s.limits, stderr: &sandbox.Ending{Most: maxStderr}, gone: make(chan struct{}), units: utf16Units,
-		documents: newDocuments(), loads: newLoads(), published: newPublished(),
+		documents: newDocuments(), news: newNews(),
 	}
+	srv.life, srv.end = context.WithCancelCause(ctx)
 	srv.documents.stamps = srv.scan(ctx)
 	printed, err := s.spawn(srv)
 	if err != nil {
+		srv.end(nil)
 		return nil, err
 	}
-	srv.conn = jsonrpc2.NewConn(ctx, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
+	srv.conn = jsonrpc2.NewConn(srv.life, srv.stream, incoming{srv}, jsonrpc2.SetLogger(silence{}))
 	s.work.Go(func() { srv.attend(printed) })
 	if err := srv.greet(ctx); err != nil {
 		srv.end(err)
@@ -60,7 +53,7 @@ func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
 	environ := box.Environ(s.host.Environ())
 	far, near, err := os.Pipe()
 	if err != nil {
-		return nil, fault.Failedf("language_server_failed", "%s was not started: %v.", srv.spec.name(), err)
+		return nil, failedf("%s was not started: %v.", srv.spec.name(), err)
 	}
 	defer far.Close()
 	reader, writer := io.Pipe()
@@ -70,43 +63,39 @@ func (s *Set) spawn(srv *server) (*io.PipeWriter, error) {
 	})
 	if err != nil {
 		_ = near.Close()
-		return nil, unstarted(srv.spec, err)
+		if _, unavailable := errors.AsType[*sandbox.UnavailableError](err); unavailable {
+			return nil, fault.Failedf("sandbox_unavailable", "%s was not started: %v.", srv.spec.name(), err)
+		}
+		return nil, failedf("%s was not started: %v.", srv.spec.name(), err)
 	}
 	srv.output, srv.stream = reader, newStream(reader, near)
 	return writer, nil
 }
 
-func unstarted(spec Server, err error) error {
-	var unavailable *sandbox.UnavailableError
-	if errors.As(err, &unavailable) {
-		return fault.Failedf("sandbox_unavailable", "%s was not started: %v.", spec.name(), err)
-	}
-	return fault.Failedf("language_server_failed", "%s was not started: %v.", spec.name(), err)
-}
-
 // greet initializes the server.
 func (s *server) greet(ctx context.Context) error {
 	var about struct {
-		Capabilities abilities `json:"capabilities"`
+		Capabilities map[string]json.RawMessage `json:"capabilities"`
 	}
 	err := s.once(ctx, s.limits.start, "initialize", wireInitialize{
 		Root: uriOf(s.root), Folders: []wireFolder{{uriOf(s.root), filepath.Base(s.root)}},
 		Options: s.spec.options(), Capabilities: json.RawMessage(wanted),
 	}, &about)
-	var gone *goneError
-	var refusal *jsonrpc2.Error
+	gone, isGone := errors.AsType[*goneError](err)
+	refusal, refused := errors.AsType[*jsonrpc2.Error](err)
 	switch {
-	case errors.As(err, &gone):
-		return fault.Failedf("language_server_failed", "%s while it was starting.", gone.words)
-	case errors.As(err, &refusal):
-		return fault.Failedf("language_server_failed", "%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
+	case isGone:
+		return failedf("%s while it was starting.", gone.words)
+	case refused:
+		return failedf("%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
 	case err != nil:
 		return err
 	}
 	s.can = about.Capabilities
-	switch s.can.PositionEncoding {
-	case utf8Units, utf32Units:
-		s.units = s.can.PositionEncoding
+	var units unit
+	_ = json.Unmarshal(s.can["positionEncoding"], &units) // without a known one the default counts
+	if units == utf8Units || units == utf32Units {
+		s.units = units
 	}
 	s.notify("initialized", struct{}{})
 	return nil
@@ -116,17 +105,13 @@ func (s *server) greet(ctx context.Context) error {
 // from an absolute entry of PATH.
 func find(spec Server, root string, environ []string) (string, error) {
 	program, err := pathname.Program(spec.Command[0], root, environ)
-	switch {
-	case err != nil:
-		return "", missing(spec, spec.Command[0]+" is not in the session's PATH")
-	case !pathname.Executable(program):
-		return "", missing(spec, "there is no program "+program)
+	why := "there is no program " + program
+	if err != nil {
+		why = spec.Command[0] + " is not in the session's PATH"
+	} else if pathname.Executable(program) {
+		return program, nil
 	}
-	return program, nil
-}
-
-func missing(spec Server, why string) error {
-	return fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
+	return "", fault.Failedf("program_not_found", "The language server for %s cannot be started: %s. Install it, or name another in settings: "+
 		`"lsp": {%[1]q: {"command": ["program"], "extensions": [%q]}}.`, spec.Language, why, strings.Join(spec.Extensions, `", "`))
 }
 

@@ -143,8 +143,8 @@ func FuzzAnswers(f *testing.F) {
 		f.Add([]byte(seed), "tab\t😀\r\nline\n")
 	}
 	f.Fuzz(func(t *testing.T, answer []byte, text string) {
-		srv := &server{spec: Server{Command: []string{"x"}}, units: utf16Units, published: newPublished(), loads: newLoads(), documents: newDocuments()}
-		a := &asked{server: srv, text: newContent([]byte(text)), raw: []byte(text), query: Query{
+		srv := &server{spec: Server{Command: []string{"x"}}, units: utf16Units, news: newNews(), documents: newDocuments()}
+		a := &asked{server: srv, ctx: t.Context(), text: newContent([]byte(text)), raw: []byte(text), texts: map[string]lines{}, query: Query{
 			Path: "/a", Text: func(string) ([]byte, error) { return []byte(text), nil },
 		}}
 		for _, method := range []string{"textDocument/publishDiagnostics", "$/progress", "workspace/configuration"} {
@@ -154,11 +154,7 @@ func FuzzAnswers(f *testing.F) {
 		_ = marked(answer)
 		_ = code(answer)
 		if raw, err := a.oneOrMore(answer); err == nil {
-			list, err := a.locations(t.Context(), raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range list {
+			for _, l := range a.locations(raw) {
 				if l.Range.Start.Line < 1 || l.Range.Start.Character < 1 {
 					t.Fatalf("%+v", l)
 				}
@@ -166,13 +162,13 @@ func FuzzAnswers(f *testing.F) {
 		}
 		var symbols []wireSymbol
 		if decode(append([]byte(`{"x":`), append(answer, '}')...), &struct{ X *[]wireSymbol }{&symbols}) == nil {
-			_ = a.outline(nil, symbols, 0, &lines{})
+			_ = a.outline(nil, symbols, 0)
 		}
 		var rename wireRename
 		if decode(answer, &rename) == nil {
-			_, _ = a.renaming(t.Context(), rename)
+			_, _ = a.renaming(rename)
 		}
-		for _, p := range srv.published.all() {
+		for _, p := range srv.news.all() {
 			_ = added(nil, p.list, movement(a.text, newContent(answer)))
 		}
 	})

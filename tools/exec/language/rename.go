@@ -8,30 +8,23 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/toold/toold/tools/fault"
 )
 
 // Rename returns what would change if the symbol at the position had another name.
-func (s *Set) Rename(ctx context.Context, q Query, name string) (found Renaming, err error) {
-	err = s.ask(ctx, q, func(c abilities) json.RawMessage { return c.Rename }, "rename_preview", func(a *asked) error {
+func (s *Set) Rename(ctx context.Context, q Query, name string) (Renaming, error) {
+	return ask(ctx, s, q, "renameProvider", "rename_preview", func(a *asked) (Renaming, error) {
 		var answer wireRename
-		if err := a.callAt(ctx, "textDocument/rename", wirePlace{NewName: name}, &answer); err != nil {
-			return err
+		if err := a.callAt("textDocument/rename", wirePlace{NewName: name}, &answer); err != nil {
+			return Renaming{}, err
 		}
-		var err error
-		found, err = a.renaming(ctx, answer)
-		return err
+		return a.renaming(answer)
 	})
-	return found, err
 }
 
-func (a *asked) renaming(ctx context.Context, answer wireRename) (Renaming, error) {
-	var found Renaming
+func (a *asked) renaming(answer wireRename) (found Renaming, err error) {
 	edits := map[string][]wireEdit{}
 	for uri, list := range answer.Changes {
 		edits[pathOf(uri)] = append(edits[pathOf(uri)], list...)
@@ -45,40 +38,19 @@ func (a *asked) renaming(ctx context.Context, answer wireRename) (Renaming, erro
 		edits[path] = append(edits[path], d.Edits...)
 	}
 	for _, path := range slices.Sorted(maps.Keys(edits)) {
-		if ctx.Err() != nil {
-			return Renaming{}, context.Cause(ctx)
-		}
-		change, err := a.change(path, edits[path])
-		if err != nil {
-			return Renaming{}, err
+		change := Change{Path: path, Edits: len(edits[path])}
+		if change.Before, change.Unread = a.read(path); change.Unread != nil {
+			change.Before = nil
+		} else if after, ok := apply(string(change.Before), edits[path], a.units); ok {
+			change.After = []byte(after)
+		} else {
+			return Renaming{}, failedf("The edits of %s for %s overlap.", a.spec.name(), path)
 		}
 		if change.Unread != nil || !bytes.Equal(change.Before, change.After) {
 			found.Changes = append(found.Changes, change)
 		}
 	}
 	return found, nil
-}
-
-func (a *asked) change(path string, edits []wireEdit) (Change, error) {
-	c := Change{Path: path, Edits: len(edits)}
-	switch path {
-	case "":
-		c.Unread = errNoFile
-	case a.query.Path:
-		c.Before = a.raw
-	default:
-		c.Before, c.Unread = a.query.Text(path)
-	}
-	if c.Unread != nil {
-		c.Before = nil
-		return c, nil
-	}
-	after, ok := apply(string(c.Before), edits, a.units)
-	if !ok {
-		return c, fault.Failedf("language_server_failed", "The edits of %s for %s overlap.", a.spec.name(), path)
-	}
-	c.After = []byte(after)
-	return c, nil
 }
 
 // apply applies edits that all refer to the same text; false: two of them overlap.

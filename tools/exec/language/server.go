@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,18 +40,16 @@ type server struct {
 	conn    *jsonrpc2.Conn
 	stderr  *sandbox.Ending
 	units   unit
-	can     abilities
+	can     map[string]json.RawMessage // its capabilities
 	ids     atomic.Uint64
-	proven  atomic.Bool   // it has answered a request, so it is not a server that cannot start
-	gone    chan struct{} // closed when nothing of it is left; why is set then
+	proven  atomic.Bool // it has answered a request, so it is not a server that cannot start
+	life    context.Context
+	end     context.CancelCauseFunc // ends the server, with why as the cause; gone is closed when that is done
+	gone    chan struct{}           // closed when nothing of it is left; why is set then
 	why     string
 
 	documents documents
-	loads     loads
-	published published
-
-	mu    sync.Mutex
-	cause error // why the daemon has ended it; nil: it has not
+	news      news
 }
 
 // attend waits for the end of the server. It runs on the goroutine that has started the server.
@@ -76,15 +73,14 @@ func (s *server) attend(printed *io.PipeWriter) {
 	<-s.stream.ended
 	<-drained
 	s.why = s.obituary(exit)
+	s.end(nil)
 	close(s.gone)
 }
 
 // obituary returns how the server has ended, as a phrase. The daemon's own reason, or an error in
 // what the server sent, comes first.
 func (s *server) obituary(exit sandbox.Exit) string {
-	s.mu.Lock()
-	cause := s.cause
-	s.mu.Unlock()
+	cause := context.Cause(s.life)
 	if cause == nil && errors.Is(s.stream.failure, errFraming) {
 		cause = s.stream.failure
 	}
@@ -103,27 +99,13 @@ func (s *server) obituary(exit sandbox.Exit) string {
 	return words
 }
 
-// end ends the server; gone is closed when that is done.
-func (s *server) end(cause error) {
-	s.mu.Lock()
-	if s.cause == nil {
-		s.cause = cause
-	}
-	s.mu.Unlock()
-	s.process.Stop()
-}
-
 // dying reports whether the server has ended, or is about to.
 func (s *server) dying() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	select {
-	case <-s.conn.DisconnectNotify():
-		return true
-	case <-s.gone:
+	case <-s.conn.DisconnectNotify(): // also if it is gone
 		return true
 	default:
-		return s.cause != nil
+		return s.life.Err() != nil
 	}
 }
 
@@ -148,19 +130,18 @@ const (
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	for range askedAgain {
 		err := s.once(ctx, s.limits.answer, method, params, result)
-		var refusal *jsonrpc2.Error
-		if !errors.As(err, &refusal) {
-			if err == nil {
-				s.proven.Store(true)
-			}
+		refusal, refused := errors.AsType[*jsonrpc2.Error](err)
+		if err == nil || refused {
+			s.proven.Store(true)
+		}
+		if !refused {
 			return err
 		}
-		s.proven.Store(true)
 		if refusal.Code != contentModified && refusal.Code != serverCancelled {
 			return fault.Failedf("language_server_refused", "%s answered: %s", s.spec.name(), printable(refusal.Message, 1000))
 		}
 	}
-	return fault.Failedf("language_server_failed", "%s has postponed the request %d times. Send the call again.", s.spec.name(), askedAgain)
+	return failedf("%s has postponed the request %d times. Send the call again.", s.spec.name(), askedAgain)
 }
 
 // once sends one request and waits for the answer. Its error is the server's refusal, its end,
@@ -170,7 +151,8 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 	id := jsonrpc2.ID{Num: s.ids.Add(1)}
 	pending, err := s.conn.DispatchCall(ctx, method, params, jsonrpc2.PickID(id))
 	if err != nil {
-		return s.unsent(ctx, err)
+		s.unsent(err)
+		return s.loss(ctx)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errSilent)
 	defer cancel()
@@ -186,29 +168,26 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 		if s.stream.heard.Load() == heard {
 			s.end(errSilent)
 		}
-		return fault.Failedf("language_server_failed", "%s has not answered within %s. Send the call again, or do without.", s.spec.name(), limit)
+		return failedf("%s has not answered within %s. Send the call again, or do without.", s.spec.name(), limit)
 	case err != nil:
 		return err
 	}
 	if err := json.Unmarshal(answer, result); err != nil {
-		return fault.Failedf("language_server_failed", "The answer of %s does not conform to the protocol: %v.", s.spec.name(), err)
+		return failedf("The answer of %s does not conform to the protocol: %v.", s.spec.name(), err)
 	}
 	return nil
 }
 
-// unsent returns the error of a request that could not be sent.
-func (s *server) unsent(ctx context.Context, err error) error {
+// unsent ends a server that reads nothing, which is one reason why a message could not be sent.
+func (s *server) unsent(err error) {
 	if errors.Is(err, errClogged) {
 		s.end(errClogged)
 	}
-	return s.loss(ctx)
 }
 
 // notify sends a notification. An error shows with the next request.
 func (s *server) notify(method string, params any) {
-	if err := s.conn.Notify(context.Background(), method, params); errors.Is(err, errClogged) {
-		s.end(errClogged)
-	}
+	s.unsent(s.conn.Notify(context.Background(), method, params))
 }
 
 // lastWords returns the end of the server's standard error, for one line of a message.

@@ -7,7 +7,6 @@ package language
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // ErrClosed is the error of all methods after Close.
@@ -33,7 +33,6 @@ type Set struct {
 
 	mu     sync.Mutex
 	places map[key]*place
-	closed bool
 }
 
 // A key identifies a server.
@@ -41,12 +40,17 @@ type key struct{ root, language string }
 
 // A place is a server's entry in a Set; one server may replace another there.
 type place struct {
-	live     *server       // the last that has started, though it may have ended; nil: none
-	counted  bool          // its end was counted
-	starting chan struct{} // closed when the present start has succeeded or failed; nil: no start in progress
-	err      error         // why the last one did not start
-	failures int           // failures in a row of servers that had not answered anything
-	next     time.Time     // no start before that time
+	last     *start
+	counted  bool      // the end of its server was counted
+	failures int       // failures in a row of servers that had not answered anything
+	next     time.Time // no start before that time
+}
+
+// A start is one start of a server.
+type start struct {
+	done chan struct{} // closed when it has succeeded or failed; then one of the others is set
+	live *server       // it may have ended
+	err  error
 }
 
 // NewSet returns a set without running servers.
@@ -61,9 +65,8 @@ func (s *Set) Close() {
 		return
 	}
 	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
 	s.cancel()
+	s.mu.Unlock()
 	s.work.Wait()
 }
 
@@ -91,11 +94,15 @@ func (s *Set) Unavailable() string {
 
 // Check reports whether a server is configured for the file. Its error is a fault no_language_server.
 func (s *Set) Check(path string) error {
-	if s == nil {
-		return fault.Failedf("no_language_server", "This session has no language servers.")
-	}
-	_, err := For(s.host.Servers(), path)
+	_, err := s.configured(path)
 	return err
+}
+
+func (s *Set) configured(path string) (Server, error) {
+	if s == nil {
+		return Server{}, fault.Failedf("no_language_server", "This session has no language servers.")
+	}
+	return For(s.host.Servers(), path)
 }
 
 // Runs reports whether the file's server runs.
@@ -105,7 +112,7 @@ func (s *Set) Runs(path string) bool { return s.running(path) != nil }
 // nothing, or it does not run.
 func (s *Set) Busy(path string) string {
 	if srv := s.running(path); srv != nil {
-		return srv.loads.busy()
+		return srv.news.busy()
 	}
 	return ""
 }
@@ -114,7 +121,7 @@ func (s *Set) Busy(path string) string {
 func (s *Set) rootOf(path string) string {
 	best := ""
 	for _, root := range s.host.Roots {
-		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) && len(root) > len(best) {
+		if pathname.Within(root, path) && len(root) > len(best) {
 			best = root
 		}
 	}
@@ -126,136 +133,122 @@ func (s *Set) rootOf(path string) string {
 
 // running returns the server of the file if it runs and is ready, or nil.
 func (s *Set) running(path string) *server {
-	if s == nil {
-		return nil
-	}
-	spec, err := For(s.host.Servers(), path)
+	spec, err := s.configured(path)
 	if err != nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.places[key{s.rootOf(path), spec.Language}]
-	if at == nil || at.live == nil || at.live.dying() {
-		return nil
+	if at := s.places[key{s.rootOf(path), spec.Language}]; at != nil {
+		return at.last.ready()
 	}
-	return at.live
+	return nil
+}
+
+// ready returns the server if it has started and not ended, or nil.
+func (t *start) ready() *server {
+	select {
+	case <-t.done:
+		if t.live != nil && !t.live.dying() {
+			return t.live
+		}
+	default:
+	}
+	return nil
 }
 
 // server returns the server of the file, and starts it if needed. A start continues after ctx has
 // ended: the next call finds the server ready.
 func (s *Set) server(ctx context.Context, path string) (*server, error) {
-	spec, err := For(s.host.Servers(), path)
+	spec, err := s.configured(path)
 	if err != nil {
 		return nil, err
 	}
-	root := s.rootOf(path)
 	for {
-		live, wait, err := s.look(key{root, spec.Language}, spec)
-		if live != nil || err != nil {
-			return live, err
-		}
-		if err := wait(ctx); err != nil {
+		last, err := s.look(key{s.rootOf(path), spec.Language}, spec)
+		if err != nil {
 			return nil, err
+		}
+		select {
+		case <-last.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if last.err != nil {
+			return nil, last.err
+		}
+		if live := last.ready(); live != nil && slices.Equal(live.spec.Command, spec.Command) {
+			return live, nil
 		}
 	}
 }
 
-// look returns the running server, or a function to wait before looking again, or why there will be
-// none.
-func (s *Set) look(k key, spec Server) (live *server, wait func(context.Context) error, err error) {
+// look returns the start of the running server, or one that is in progress, or why there will be
+// none. If it is too early for another start, it returns one that only waits.
+func (s *Set) look(k key, spec Server) (*start, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, ErrClosed
+	if s.ctx.Err() != nil {
+		return nil, ErrClosed
 	}
 	at := s.places[k]
 	if at == nil {
 		if len(s.places) >= maxServers {
-			return nil, nil, fault.Failedf("language_server_failed", "The session has %d language servers, the most that it may have. Do without this one.", maxServers)
+			return nil, failedf("The session has %d language servers, the most that it may have. Do without this one.", maxServers)
 		}
 		at = &place{}
 		s.places[k] = at
+		return s.begin(at, k, spec), nil
 	}
-	if at.starting != nil {
-		return nil, s.awaitStart(at), nil
+	select {
+	case <-at.last.done:
+	default:
+		return at.last, nil
 	}
-	if live := at.live; live != nil && !live.dying() && slices.Equal(live.spec.Command, spec.Command) {
-		return live, nil, nil
+	if live := at.last.ready(); live != nil && slices.Equal(live.spec.Command, spec.Command) {
+		return at.last, nil
 	}
-	if late := at.backOff(s.limits.firstBackOff); late > waitBackOff {
-		return nil, nil, fault.Failedf("language_server_failed", "%s has ended %d times in a row without an answer. It is started again in %s; do without until then.",
+	switch late := at.backOff(s.limits.firstBackOff); {
+	case late > waitBackOff:
+		return nil, failedf("%s has ended %d times in a row without an answer. It is started again in %s; do without until then.",
 			spec.name(), at.failures, late.Round(time.Second))
-	} else if late > 0 {
-		return nil, pause(late), nil
+	case late > 0:
+		wait := &start{done: make(chan struct{})}
+		time.AfterFunc(late, func() { close(wait.done) })
+		return wait, nil
 	}
-	s.begin(at, k, spec)
-	return nil, s.awaitStart(at), nil
+	return s.begin(at, k, spec), nil
 }
 
-// begin starts a server. mu is held.
-func (s *Set) begin(at *place, k key, spec Server) {
-	at.starting = make(chan struct{})
-	before := at.live
-	at.live, at.counted = nil, false
+// begin starts a server, once the last one has ended. mu is held.
+func (s *Set) begin(at *place, k key, spec Server) *start {
+	before, next := at.last, &start{done: make(chan struct{})}
+	at.last, at.counted = next, false
 	s.work.Go(func() {
-		if before != nil {
-			before.end(errReplaced)
-			<-before.gone
+		if before != nil && before.live != nil {
+			before.live.end(errReplaced)
+			<-before.live.gone
 		}
-		live, err := s.launch(s.ctx, spec, k.root)
+		next.live, next.err = s.launch(s.ctx, spec, k.root)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if at.live, at.err = live, err; err != nil && fault.From(err).Code == "language_server_failed" {
+		if next.err != nil && fault.From(next.err).Code == "language_server_failed" {
 			at.failed(s.limits.firstBackOff)
 		}
-		close(at.starting)
-		at.starting = nil
+		if next.err != nil && s.ctx.Err() != nil {
+			next.err = ErrClosed
+		}
+		close(next.done)
 	})
-}
-
-// awaitStart returns a function that waits for the present start. mu is held, but not while it
-// waits.
-func (s *Set) awaitStart(at *place) func(context.Context) error {
-	started := at.starting
-	return func(ctx context.Context) error {
-		select {
-		case <-started:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if at.live != nil || at.starting != nil {
-			return nil
-		}
-		if s.closed {
-			return ErrClosed
-		}
-		return at.err
-	}
-}
-
-// pause returns a function that waits for a time.
-func pause(late time.Duration) func(context.Context) error {
-	return func(ctx context.Context) error {
-		timer := time.NewTimer(late)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return next
 }
 
 // backOff counts the end of the last server, and returns how long no server is started. The set's
 // mu is held.
 func (p *place) backOff(first time.Duration) time.Duration {
-	if p.live != nil && p.live.dying() && !p.counted {
+	if live := p.last.live; live != nil && live.dying() && !p.counted {
 		p.counted = true
-		if p.live.proven.Load() {
+		if live.proven.Load() {
 			p.failures, p.next = 0, time.Time{}
 		} else {
 			p.failed(first)

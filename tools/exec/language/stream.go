@@ -32,15 +32,17 @@ type stream struct {
 
 	failure error // the error that ended reading
 
-	mu      sync.Mutex
-	queue   [][]byte
-	size    int // bytes in queue
-	closed  bool
-	waiting chan struct{} // one slot: there is something in queue, or closed
+	mu     sync.Mutex
+	queue  [][]byte
+	size   int // bytes in queue, with those that are being written
+	closed bool
+	more   sync.Cond // there is something in queue, or closed
 }
 
 func newStream(in io.Reader, out io.WriteCloser) *stream {
-	return &stream{in: bufio.NewReaderSize(in, maxHeader), out: out, ended: make(chan struct{}), waiting: make(chan struct{}, 1)}
+	s := &stream{in: bufio.NewReaderSize(in, maxHeader), out: out, ended: make(chan struct{})}
+	s.more.L = &s.mu
+	return s
 }
 
 // WriteObject queues a message.
@@ -59,44 +61,30 @@ func (s *stream) WriteObject(message any) error {
 		return errClogged
 	}
 	s.queue, s.size = append(s.queue, frame), s.size+len(frame)
-	s.wake()
+	s.more.Signal()
 	return nil
-}
-
-// wake wakes drain. mu is held.
-func (s *stream) wake() {
-	select {
-	case s.waiting <- struct{}{}:
-	default:
-	}
 }
 
 // drain writes the queue until the stream is closed or the server reads nothing more.
 func (s *stream) drain() {
-	for range s.waiting {
-		frames, open := s.take()
-		for _, frame := range frames {
-			if _, err := s.out.Write(frame); err != nil {
-				return
-			}
-			s.mu.Lock()
-			s.size -= len(frame)
-			s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for len(s.queue) == 0 && !s.closed {
+			s.more.Wait()
 		}
-		if !open {
+		if s.closed {
+			return
+		}
+		frame := s.queue[0]
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		_, err := s.out.Write(frame)
+		s.mu.Lock()
+		if s.size -= len(frame); err != nil {
 			return
 		}
 	}
-}
-
-func (s *stream) take() (frames [][]byte, open bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	frames, s.queue = s.queue, nil
-	if s.closed {
-		frames = nil
-	}
-	return frames, !s.closed
 }
 
 // ReadObject reads the next message.
@@ -188,6 +176,6 @@ func (s *stream) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.wake()
+	s.more.Signal()
 	return s.out.Close()
 }

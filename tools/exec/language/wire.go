@@ -117,23 +117,11 @@ type wireFileEvent struct {
 	Type int    `json:"type"`
 }
 
-// abilities are a server's capabilities: each is absent, a boolean or an object.
-type abilities struct {
-	Definition       json.RawMessage `json:"definitionProvider"`
-	References       json.RawMessage `json:"referencesProvider"`
-	Hover            json.RawMessage `json:"hoverProvider"`
-	Implementation   json.RawMessage `json:"implementationProvider"`
-	DocumentSymbols  json.RawMessage `json:"documentSymbolProvider"`
-	WorkspaceSymbols json.RawMessage `json:"workspaceSymbolProvider"`
-	Calls            json.RawMessage `json:"callHierarchyProvider"`
-	Rename           json.RawMessage `json:"renameProvider"`
-	Diagnostics      json.RawMessage `json:"diagnosticProvider"` // it supports requests, and publishes all the same
-	PositionEncoding unit            `json:"positionEncoding"`
-}
-
-// able reports whether a capability is present.
-func able(said json.RawMessage) bool {
-	return len(said) > 0 && string(said) != "null" && string(said) != "false"
+// able reports whether the server has a capability: it is absent, a boolean or an object. One with
+// diagnosticProvider supports requests, and publishes all the same.
+func (s *server) able(capability string) bool {
+	value := string(s.can[capability])
+	return value != "" && value != "null" && value != "false"
 }
 
 // wanted are the client capabilities.
@@ -185,20 +173,14 @@ var kinds = []string{
 	"type parameter",
 }
 
-func kindOf(n int) string {
-	if n < 1 || n > len(kinds) {
-		return "symbol"
+// nth returns the n-th value of the protocol's, from 1, or another if there is none.
+func nth[T any](values []T, n int, other T) T {
+	if n < 1 || n > len(values) {
+		return other
 	}
-	return kinds[n-1]
+	return values[n-1]
 }
 
 // severities are the protocol's, from 1. Any other value counts as an error; the protocol leaves
 // that to the client.
 var severities = []Severity{Error, Warning, Information, Hint}
-
-func severityOf(n int) Severity {
-	if n < 1 || n > len(severities) {
-		return Error
-	}
-	return severities[n-1]
-}

@@ -124,8 +124,8 @@ type Exit struct {
 
 // A Left is a process that outlived its call.
 type Left struct {
-	PID  int
-	Name string // its command line, at most 80 characters
+	PID  int    `json:"pid"`
+	Name string `json:"name"` // its command line, at most 80 characters
 }
 
 // Start starts c. After an error, nothing was started; an *UnavailableError means that the process

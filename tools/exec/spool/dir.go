@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,16 +37,14 @@ type Dir struct {
 	limit int64 // of one output, index included
 }
 
-// Open opens the folder and creates it if needed, readable only by its owner. An output in it takes
-// at most 1 GiB.
+// Open opens a folder that belongs to no store, and creates it if needed, readable only by its owner.
+// An output in it takes at most 1 GiB, and all together have no limit.
 func Open(dir string) (*Dir, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("output folder %q is not an absolute path", dir)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, classify(err)
-	}
-	return &Dir{&folder{path: filepath.Clean(dir)}, defaultLimit}, nil
+	s := &Store{path: filepath.Dir(dir), bounds: Bounds{math.MaxInt64, math.MaxInt64}, folders: map[string]*folder{}}
+	return s.Dir(filepath.Base(dir))
 }
 
 // Path returns the folder's absolute path.
@@ -83,26 +82,28 @@ func (d *Dir) Spill(name, text string) (path string, err error) {
 		return "", err
 	}
 	path = base + ".txt"
-	if n, err := d.take(int64(len(text))); err != nil {
+	n, err := d.take(int64(len(text)))
+	if err == nil {
+		err = writeFile(path, text)
+	}
+	if err != nil {
 		d.free(n)
 		return "", err
 	}
+	return path, nil
+}
+
+// writeFile makes a file with the whole text, or none.
+func writeFile(path, text string) error {
 	f, err := createExclusive(path)
 	if err != nil {
-		d.free(int64(len(text)))
-		return "", err
+		return err
 	}
-	if _, err = f.WriteString(text); err == nil {
-		err = f.Close()
-	} else {
-		_ = f.Close()
-	}
-	if err != nil {
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path) // a partial result must not stand under the name of a complete one
-		d.free(int64(len(text)))
-		return "", classify(err)
 	}
-	return path, nil
+	return classify(err)
 }
 
 // base returns the path of name without a suffix.

@@ -5,7 +5,6 @@ package spool
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -57,29 +56,16 @@ func (o *Output) Since(start int64, maxChars int) (Excerpt, error) {
 		return Excerpt{End: min(start, end)}, s.fault
 	}
 	if !s.ended {
-		if trimmed, err := wholeEnd(s.raw, start, end); err != nil {
-			return Excerpt{}, err
-		} else if end = trimmed; end == start {
-			return Excerpt{End: end}, nil
-		}
+		end = s.wholeEnd(start, end)
 	}
-	lines := int64(-1)
-	if start == 0 && end == s.sizes.total() {
-		lines = s.lines
-	}
-	return between(s.raw, start, end, maxChars, lines)
+	return s.between(start, end, maxChars), s.fault
 }
 
 // wholeEnd moves end to before an incomplete character or escape.
-func wholeEnd(raw io.ReaderAt, start, end int64) (int64, error) {
-	from, err := boundary(raw, max(start, end-maxEscape), start)
-	if err != nil {
-		return 0, err
-	}
+func (s *snapshot) wholeEnd(start, end int64) int64 {
+	from := s.boundary(max(start, end-maxEscape), start)
 	window := make([]byte, end-from)
-	if _, err := raw.ReadAt(window, from); err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
-	}
+	window = window[:s.read(window, from)]
 	for len(window) > 0 {
 		t, ok := next(window, true)
 		if !ok {
@@ -87,43 +73,28 @@ func wholeEnd(raw io.ReaderAt, start, end int64) (int64, error) {
 		}
 		window = window[t.size:]
 	}
-	return end - int64(len(window)), nil
+	return end - int64(len(window))
 }
 
-// between returns the excerpt of the raw bytes from start to end, which have lines line ends; -1:
-// they must be counted.
-func between(raw io.ReaderAt, start, end int64, maxChars int, lines int64) (Excerpt, error) {
-	all, err := clean(raw, start, end, maxChars)
-	if err != nil {
-		return Excerpt{}, err
-	}
+// between returns the excerpt of the raw bytes from start to end.
+func (s *snapshot) between(start, end int64, maxChars int) Excerpt {
+	all := s.clean(start, end, maxChars)
 	if all.end == end {
-		return Excerpt{Head: string(all.text), Replaced: all.replaced, End: end}, nil
+		return Excerpt{Head: string(all.text), Replaced: all.replaced, End: end}
 	}
-	head, err := clean(raw, start, end, maxChars/2)
-	if err != nil {
-		return Excerpt{}, err
-	}
+	head := s.clean(start, end, maxChars/2)
 	head.cutAtLine()
-	tail, err := tailOf(raw, head.end, end, maxChars-maxChars/2)
-	if err != nil {
-		return Excerpt{}, err
-	}
+	tail := s.tailOf(head.end, end, maxChars-maxChars/2)
 	x := Excerpt{
 		Head: string(head.text), Tail: string(tail.text), End: end,
 		Bytes: tail.start - head.end, Replaced: head.replaced + tail.replaced,
 	}
-	if lines < 0 {
-		x.Lines, err = countLines(raw, head.end, tail.start)
-		return x, err
+	if s.lines >= 0 && start == 0 && end == s.sizes.total() { // most of them need not be read again
+		x.Lines = s.lines - s.countLines(start, head.end) - s.countLines(tail.start, end)
+	} else {
+		x.Lines = s.countLines(head.end, tail.start)
 	}
-	before, err := countLines(raw, start, head.end)
-	if err != nil {
-		return x, err
-	}
-	after, err := countLines(raw, tail.start, end)
-	x.Lines = lines - before - after
-	return x, err
+	return x
 }
 
 // A piece is cleaned text and the raw range that it stands for.
@@ -137,17 +108,17 @@ type piece struct {
 }
 
 // clean reads characters of the raw range from start to end until it has chars of them.
-func clean(raw io.ReaderAt, start, end int64, chars int) (piece, error) {
+func (s *snapshot) clean(start, end int64, chars int) piece {
 	p := piece{start: start, end: start}
 	buf := make([]byte, min(end-start, 64<<10))
 	for p.end < end && chars > 0 {
-		n, err := raw.ReadAt(buf[:min(int64(len(buf)), end-p.end)], p.end)
-		if n == 0 && err != nil {
-			return p, err
+		n := s.read(buf[:min(int64(len(buf)), end-p.end)], p.end)
+		if n == 0 {
+			break
 		}
 		chars = p.add(buf[:n], p.end+int64(n) < end, chars)
 	}
-	return p, nil
+	return p
 }
 
 // add appends characters of window until chars are read, and returns how many are still missing. It
@@ -186,74 +157,60 @@ func (p *piece) cutAtLine() {
 const maxTail = 1 << 20
 
 // tailOf returns the last chars characters before end, but none before the raw position from.
-func tailOf(raw io.ReaderAt, from, end int64, chars int) (piece, error) {
+func (s *snapshot) tailOf(from, end int64, chars int) piece {
 	for window := int64(chars)*utf8.UTFMax + maxEscape; ; window *= 4 {
-		start, err := boundary(raw, max(from, end-window), from)
-		if err != nil {
-			return piece{}, err
-		}
-		found, err := clean(raw, start, end, int(end-start)+1)
-		if err != nil {
-			return piece{}, err
-		}
+		start := s.boundary(max(from, end-window), from)
+		found := s.clean(start, end, int(end-start)+1)
 		have := utf8.RuneCount(found.text)
 		if have >= chars || start == from || window >= maxTail {
-			return last(raw, found, have-chars)
+			return s.dropFirst(found, have-chars)
 		}
 	}
 }
 
 // boundary moves start past the bytes of a character that began before it.
-func boundary(raw io.ReaderAt, start, from int64) (int64, error) {
+func (s *snapshot) boundary(start, from int64) int64 {
 	if start == from {
-		return start, nil
+		return start
 	}
 	var buf [utf8.UTFMax]byte
-	n, err := raw.ReadAt(buf[:], start)
-	if n == 0 {
-		return start, err
-	}
-	for i, c := range buf[:n] {
+	for i, c := range buf[:s.read(buf[:], start)] {
 		if utf8.RuneStart(c) {
-			return start + int64(i), nil
+			return start + int64(i)
 		}
 	}
-	return start, nil
+	return start
 }
 
-// last drops the first drop characters of p, and the rest of the line that this cuts if it is less
+// dropFirst drops the first characters of p, and the rest of the line that this cuts if it is less
 // than half of the remainder.
-func last(raw io.ReaderAt, p piece, drop int) (piece, error) {
+func (s *snapshot) dropFirst(p piece, drop int) piece {
 	if drop <= 0 {
-		return p, nil
+		return p
 	}
-	dropped, err := clean(raw, p.start, p.end, drop)
-	if err != nil {
-		return piece{}, err
-	}
+	dropped := s.clean(p.start, p.end, drop)
 	kept := p.text[len(dropped.text):]
-	if cut := bytes.IndexByte(kept, '\n') + 1; cut > 0 && cut*2 < len(kept) && !bytes.HasSuffix(dropped.text, []byte("\n")) {
-		chars := utf8.RuneCount(kept[:cut])
-		if dropped, err = clean(raw, p.start, p.end, drop+chars); err != nil {
-			return piece{}, err
-		}
+	if cut := bytes.IndexByte(kept, '\n') + 1; cut > 0 && cut*2 < len(kept) && !bytes.HasSuffix(dropped.text, newline) {
+		dropped = s.clean(p.start, p.end, drop+utf8.RuneCount(kept[:cut]))
 		kept = kept[cut:]
 	}
-	return piece{text: kept, start: dropped.end, end: p.end, replaced: p.replaced - dropped.replaced}, nil
+	return piece{text: kept, start: dropped.end, end: p.end, replaced: p.replaced - dropped.replaced}
 }
 
 // countLines returns the number of line ends between two positions.
-func countLines(raw io.ReaderAt, start, end int64) (lines int64, err error) {
-	r := io.NewSectionReader(raw, start, end-start)
-	buf := make([]byte, min(end-start, 64<<10))
-	for {
-		n, err := r.Read(buf)
-		lines += int64(bytes.Count(buf[:n], newline))
-		if errors.Is(err, io.EOF) || len(buf) == 0 {
-			return lines, nil
-		}
-		if err != nil {
-			return lines, err
-		}
+func (s *snapshot) countLines(start, end int64) int64 {
+	var lines lineCounter
+	if _, err := io.Copy(&lines, io.NewSectionReader(s.raw, start, end-start)); err != nil {
+		s.fault = err
 	}
+	return int64(lines)
+}
+
+// A lineCounter counts the line ends that are written to it.
+type lineCounter int64
+
+// Write implements io.Writer.
+func (c *lineCounter) Write(p []byte) (int, error) {
+	*c += lineCounter(bytes.Count(p, newline))
+	return len(p), nil
 }

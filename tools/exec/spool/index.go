@@ -50,53 +50,31 @@ type channelSizes [channels]int64
 
 func (s channelSizes) total() int64 { return s[Stdout] + s[Stderr] }
 
-// An index is the records of one output at one moment, with the raw file's size at that time.
-type index struct {
-	records io.ReaderAt // nil if count is 0
-	count   int64
-	sizes   channelSizes
-}
-
 // at returns the i-th run and its end in the raw file; run -1 is the Stdout before the first
 // record.
-func (x index) at(i int64) (r run, end int64, err error) {
+func (s *snapshot) at(i int64) (r run, end int64) {
+	end = s.sizes.total()
 	if i >= 0 {
-		if r, err = x.read(i); err != nil {
-			return run{}, 0, err
-		}
+		r = s.record(i)
 	}
-	end = x.sizes[Stdout] + x.sizes[Stderr]
-	if i+1 < x.count {
-		next, err := x.read(i + 1)
-		if err != nil {
-			return run{}, 0, err
-		}
-		end = next.start
+	if i+1 < s.count {
+		end = s.record(i + 1).start
 	}
-	return r, end, nil
+	return r, end
 }
 
-func (x index) read(i int64) (run, error) {
+func (s *snapshot) record(i int64) run {
 	var buf [recordSize]byte
-	if _, err := x.records.ReadAt(buf[:], i*recordSize); err != nil {
-		return run{}, err
+	if _, err := s.idx.ReadAt(buf[:], i*recordSize); err != nil {
+		s.fault = err
 	}
-	return decodeRun(buf[:]), nil
+	return decodeRun(buf[:])
 }
 
 // last returns the number of the last run for which before is true; before must be true for a
 // prefix of the runs.
-func (x index) last(before func(run) bool) (int64, error) {
-	var failed error
-	n := sort.Search(int(x.count), func(i int) bool {
-		r, err := x.read(int64(i))
-		if err != nil {
-			failed = err
-			return true
-		}
-		return !before(r)
-	})
-	return int64(n) - 1, failed
+func (s *snapshot) last(before func(run) bool) int64 {
+	return int64(sort.Search(int(s.count), func(i int) bool { return !before(s.record(int64(i))) })) - 1
 }
 
 // recoverOutput reads an output from its files.

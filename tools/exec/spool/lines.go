@@ -26,28 +26,18 @@ type merge struct {
 	timer *time.Timer
 }
 
-// writeWhole is Write with writeLines.
-func (o *Output) writeWhole(ch Channel, p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.fault == nil {
-		o.fault = o.writeLines(ch, p)
-		o.wake()
-	}
-	return o.fault
-}
-
 // writeLines appends p to channel ch without interrupting a line of the other channel, within the
 // limits maxHeld and maxDelay. mu is held.
 func (o *Output) writeLines(ch Channel, p []byte) error {
 	l := &o.merge
 	switch {
 	case l.open && ch != l.of && len(l.held)+len(p) <= maxHeld:
-		if len(l.held) == 0 {
-			o.releaseLater()
+		switch { // to limit the delay
+		case len(l.held) > 0:
+		case l.timer == nil:
+			l.timer = time.AfterFunc(maxDelay, o.Flush)
+		default:
+			l.timer.Reset(maxDelay)
 		}
 		l.held = append(l.held, p...)
 		return nil
@@ -103,16 +93,7 @@ func (o *Output) appendOpen(ch Channel, p []byte) error {
 	return o.append(ch, p)
 }
 
-// releaseLater limits the delay of what is held from now on to maxDelay.
-func (o *Output) releaseLater() {
-	if o.merge.timer == nil {
-		o.merge.timer = time.AfterFunc(maxDelay, o.Flush)
-	} else {
-		o.merge.timer.Reset(maxDelay)
-	}
-}
-
-// Flush writes what waits for the end of a line on the other channel. The next Write returns any
+// Flush writes what waits for the end of a line on the other channel. The next write returns any
 // error.
 func (o *Output) Flush() {
 	o.mu.Lock()

@@ -46,17 +46,17 @@ var newline = []byte{'\n'}
 // The file does not exist before the first byte.
 func (o *Output) Path() string { return o.base + rawSuffix }
 
-// Write appends p to channel ch. If it returns an error, what fitted is kept and counted, and every
-// later Write returns the same error: ErrLimit, ErrFull, ErrGone, or another error of the file
+// write has how append p to channel ch. If it returns an error, what fitted is kept and counted, and
+// every later write returns the same error: ErrLimit, ErrFull, ErrGone, or another error of the file
 // system.
-func (o *Output) Write(ch Channel, p []byte) error {
+func (o *Output) write(ch Channel, p []byte, how func(Channel, []byte) error) error {
 	if len(p) == 0 {
 		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.fault == nil {
-		o.fault = o.append(ch, p)
+		o.fault = how(ch, p)
 		o.wake()
 	}
 	return o.fault
@@ -67,15 +67,16 @@ func (o *Output) append(ch Channel, p []byte) error {
 	if o.ended {
 		return os.ErrClosed
 	}
-	if err := o.openRaw(); err != nil {
+	var over, err error
+	if o.raw == nil {
+		o.raw, err = createExclusive(o.base + rawSuffix)
+	}
+	if err == nil && ch != o.current {
+		err = o.begin(ch)
+	}
+	if err != nil {
 		return err
 	}
-	if ch != o.current {
-		if err := o.begin(ch); err != nil {
-			return err
-		}
-	}
-	var over error
 	if room := o.limit - o.used(); int64(len(p)) > room {
 		p, over = p[:max(room, 0)], ErrLimit
 	}
@@ -91,13 +92,6 @@ func (o *Output) append(ch Channel, p []byte) error {
 		return classify(err)
 	}
 	return over
-}
-
-func (o *Output) openRaw() (err error) {
-	if o.raw == nil {
-		o.raw, err = createExclusive(o.base + rawSuffix)
-	}
-	return err
 }
 
 // begin starts a run of ch in the index.
@@ -208,7 +202,7 @@ func (o *Output) closeFiles() (err error) {
 
 // Writer returns an io.Writer for ch, for copying a pipe. Concurrent writes to the writers of both
 // channels do not interrupt each other's lines, within a delay of 1 s and 64 KiB. Flush and Close
-// end the delay.
+// end the delay. What does not fit is an error, as of write.
 func (o *Output) Writer(ch Channel) io.Writer { return channelWriter{o, ch} }
 
 type channelWriter struct {
@@ -217,7 +211,7 @@ type channelWriter struct {
 }
 
 func (w channelWriter) Write(p []byte) (int, error) {
-	if err := w.output.writeWhole(w.channel, p); err != nil {
+	if err := w.output.write(w.channel, p, w.output.writeLines); err != nil {
 		return 0, err
 	}
 	return len(p), nil

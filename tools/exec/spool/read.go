@@ -25,16 +25,9 @@ func (o *Output) Next(pos int64, buf []byte) (Run, error) {
 	if pos >= s.sizes.total() || pos < 0 || len(buf) == 0 {
 		return Run{}, s.end(pos >= s.sizes.total())
 	}
-	i, err := s.last(func(r run) bool { return r.start <= pos })
-	if err != nil {
-		return Run{}, err
-	}
-	r, end, err := s.at(i)
-	if err != nil {
-		return Run{}, err
-	}
-	n, err := s.read(buf[:min(int64(len(buf)), end-pos)], pos)
-	return Run{Channel: r.channel, Offset: r.offset + pos - r.start, Data: buf[:n]}, err
+	r, end := s.at(s.last(func(r run) bool { return r.start <= pos }))
+	n := s.read(buf[:max(0, min(int64(len(buf)), end-pos))], pos)
+	return Run{Channel: r.channel, Offset: r.offset + pos - r.start, Data: buf[:n]}, s.fault
 }
 
 // NextOf is Next for one channel: offset is a position in ch, and Data continues over runs of the
@@ -45,35 +38,27 @@ func (o *Output) NextOf(ch Channel, offset int64, buf []byte) (Run, error) {
 	if offset >= s.sizes[ch] || offset < 0 {
 		return Run{}, s.end(offset >= s.sizes[ch])
 	}
-	i, err := s.last(func(r run) bool { return r.position(ch) <= offset })
-	if err != nil {
-		return Run{}, err
-	}
 	got := 0
-	for ; got < len(buf) && i < s.count; i += channels { // runs alternate
-		r, end, err := s.at(i)
-		if err != nil {
-			return Run{}, err
-		}
+	for i := s.last(func(r run) bool { return r.position(ch) <= offset }); got < len(buf) && i < s.count; i += channels { // runs alternate
+		r, end := s.at(i)
 		from := r.start + offset + int64(got) - r.offset
-		n, err := s.read(buf[got:got+int(min(int64(len(buf)-got), end-from))], from)
-		got += n
-		if err != nil {
-			return Run{}, err
+		if got += s.read(buf[got:][:max(0, min(int64(len(buf)-got), end-from))], from); s.fault != nil {
+			return Run{}, s.fault
 		}
 	}
-	return Run{Channel: ch, Offset: offset, Data: buf[:got]}, nil
+	return Run{Channel: ch, Offset: offset, Data: buf[:got]}, s.fault
 }
 
 // A snapshot is an output at one moment, ready to be read. Later additions do not change it.
 type snapshot struct {
-	index
 	of       *Output
-	raw, idx *os.File
+	raw, idx *os.File // idx is nil if count is 0
+	count    int64    // of records in the index
+	sizes    channelSizes
 	lines    int64
 	borrowed bool // the files are the output's own
 	ended    bool
-	fault    error
+	fault    error // the first that was met; nothing is read after it
 }
 
 // snapshot returns the output's present extent. While the output grows, its own files are used;
@@ -81,7 +66,7 @@ type snapshot struct {
 // open.
 func (o *Output) snapshot() snapshot {
 	o.mu.Lock()
-	s := snapshot{of: o, index: index{count: o.runs, sizes: o.sizes}, lines: o.lines, ended: o.ended, borrowed: !o.ended}
+	s := snapshot{of: o, count: o.runs, sizes: o.sizes, lines: o.lines, ended: o.ended, borrowed: !o.ended}
 	if s.borrowed {
 		o.readers++
 		s.raw, s.idx = o.raw, o.idx
@@ -89,9 +74,6 @@ func (o *Output) snapshot() snapshot {
 	o.mu.Unlock()
 	if !s.borrowed {
 		s.open()
-	}
-	if s.idx != nil {
-		s.records = s.idx
 	}
 	return s
 }
@@ -132,13 +114,15 @@ func (s *snapshot) end(all bool) error {
 	return nil
 }
 
-func (s *snapshot) read(buf []byte, at int64) (int, error) {
-	if s.fault != nil {
-		return 0, s.fault
+// read returns how many bytes it has read. A file that another program has shortened ends early; if
+// nothing is left, that is a fault.
+func (s *snapshot) read(buf []byte, at int64) int {
+	if s.fault != nil || len(buf) == 0 {
+		return 0
 	}
 	n, err := s.raw.ReadAt(buf, at)
-	if errors.Is(err, io.EOF) && n > 0 {
-		err = nil // the file was truncated by another program: the rest is still valid
+	if n == 0 || !errors.Is(err, io.EOF) {
+		s.fault = err
 	}
-	return n, err
+	return n
 }

@@ -31,7 +31,7 @@ type Store struct {
 
 // A folder is one session's.
 type folder struct {
-	store   *Store // nil: it has no limit
+	store   *Store
 	path    string
 	used    int64           // guarded by the store's mu
 	growing map[string]bool // outputs that have not ended, by their base; guarded by the store's mu
@@ -50,20 +50,18 @@ func OpenStore(path string, bounds Bounds) (*Store, error) {
 // Dir returns the folder of a session and creates it if needed. An output in it takes at most 1
 // GiB.
 func (s *Store) Dir(session string) (*Dir, error) {
-	d, err := Open(filepath.Join(s.path, session))
-	if err != nil {
-		return nil, err
+	path := filepath.Join(s.path, session)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, classify(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.folders[session]
-	if known == nil {
-		d.folder.store, d.folder.growing = s, map[string]bool{}
-		s.folders[session], known = d.folder, d.folder
-		known.used = total(found(known.path))
+	f := s.folders[session]
+	if f == nil {
+		f = &folder{store: s, path: path, used: total(found(path)), growing: map[string]bool{}}
+		s.folders[session] = f
 	}
-	d.folder = known
-	return d, nil
+	return &Dir{f, defaultLimit}, nil
 }
 
 // Remove drops a session's folder with everything in it.
@@ -92,28 +90,21 @@ func (s *Store) Release(session string) {
 // Measure measures the disk usage again, for what other programs have added or removed. Outputs
 // that grow meanwhile may be counted with their earlier size; the next Measure corrects that.
 func (s *Store) Measure() {
-	sizes := map[string]int64{}
-	sessions, _ := os.ReadDir(s.path) // unreadable folders are not counted
-	for _, entry := range sessions {
-		sizes[entry.Name()] = total(found(filepath.Join(s.path, entry.Name())))
+	sizes, all := map[string]int64{}, s.everything()
+	for _, f := range all {
+		sizes[f.session()] += f.size
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = 0
-	for session, bytes := range sizes {
-		s.used += bytes
-		if f := s.folders[session]; f != nil {
-			f.used = bytes
-		}
+	s.used = total(all)
+	for session, f := range s.folders {
+		f.used = sizes[session]
 	}
 }
 
 // take reserves as many of n bytes as there is room for, and returns their number; it removes older
 // outputs if needed. If the number is less than n, the error is the limit that was reached.
 func (f *folder) take(n int64) (int64, error) {
-	if f.store == nil {
-		return n, nil
-	}
 	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +127,7 @@ func (f *folder) take(n int64) (int64, error) {
 
 // free returns bytes that take has reserved and that were not written.
 func (f *folder) free(n int64) {
-	if f.store == nil || n == 0 {
+	if n == 0 {
 		return
 	}
 	f.store.mu.Lock()
@@ -146,9 +137,6 @@ func (f *folder) free(n int64) {
 
 // grows records whether the output of that base may get more.
 func (f *folder) grows(base string, more bool) {
-	if f.store == nil {
-		return
-	}
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
 	if more {
@@ -166,7 +154,7 @@ func (s *Store) evict(files []file, used, bound int64) {
 	gone := map[string]bool{}
 	for _, f := range files {
 		base := strings.TrimSuffix(f.path, filepath.Ext(f.path))
-		owner := s.folders[filepath.Base(filepath.Dir(f.path))]
+		owner := s.folders[f.session()]
 		switch {
 		case owner != nil && owner.growing[base]:
 			continue
@@ -191,6 +179,9 @@ type file struct {
 	changed time.Time
 }
 
+func (f file) session() string { return filepath.Base(filepath.Dir(f.path)) }
+
+// everything returns the files of all folders that can be read.
 func (s *Store) everything() (files []file) {
 	sessions, _ := os.ReadDir(s.path)
 	for _, entry := range sessions {

@@ -14,8 +14,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +53,7 @@ type Client struct {
 // An Answer is a server's response.
 type Answer struct {
 	Status int    // 200 to 599
-	Reason string // the text of the status: "404 Not Found"
+	Reason string // the status with our own text, since a server's could be anything: "404 Not Found"
 	Header http.Header
 	Body   []byte // decompressed; empty for a redirect
 	Cut    bool   // Body is only the beginning, up to the limit
@@ -110,14 +111,6 @@ func (c *Client) transport(policy egress.Policy) *http.Transport {
 // ErrNoConnection means that the server was not reached, so it has not received the request.
 var ErrNoConnection = errors.New("no connection was made")
 
-// unconnected is an error that wraps ErrNoConnection.
-type unconnected struct{ found *fault.Error }
-
-func (u unconnected) Error() string { return u.found.Error() }
-
-// Unwrap returns both errors.
-func (u unconnected) Unwrap() []error { return []error{u.found, ErrNoConnection} }
-
 // errSlow ends a request whose server takes too long.
 var errSlow = errors.New("the server is too slow")
 
@@ -128,18 +121,19 @@ type question struct {
 	timer     *time.Timer
 	connected atomic.Bool
 	progress  func(done, total int64)
+	body      io.Reader
 	received  int64 // bytes of the body as received
 	total     int64 // as announced; 0: unknown
 }
 
 func (q *question) read(response *http.Response) (*Answer, error) {
-	answer := &Answer{Status: response.StatusCode, Reason: reason(response.StatusCode), Header: response.Header}
+	answer := &Answer{Status: response.StatusCode, Reason: strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode))), Header: response.Header}
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		return answer, nil
 	}
-	q.total = max(response.ContentLength, 0)
+	q.body, q.total = response.Body, max(response.ContentLength, 0)
 	most := q.client.Limits.Bytes
-	body, err := unpacked(response.Header, io.LimitReader(&meter{q, response.Body}, most+1))
+	body, err := unpacked(response.Header, io.LimitReader(q, most+1))
 	if err == nil {
 		answer.Body, err = io.ReadAll(io.LimitReader(body, most+1))
 	}
@@ -154,26 +148,13 @@ func (q *question) read(response *http.Response) (*Answer, error) {
 	return answer, nil
 }
 
-// reason returns the text of a status from our own list: a server's text could be anything.
-func reason(status int) string {
-	if text := http.StatusText(status); text != "" {
-		return fmt.Sprintf("%d %s", status, text)
-	}
-	return strconv.Itoa(status)
-}
-
-// A meter counts what is received, and restarts the timer with each byte.
-type meter struct {
-	q    *question
-	from io.Reader
-}
-
-func (m *meter) Read(b []byte) (int, error) {
-	n, err := m.from.Read(b)
+// Read reads the body as it is sent, counts it, and restarts the timer with each byte.
+func (q *question) Read(b []byte) (int, error) {
+	n, err := q.body.Read(b)
 	if n > 0 {
-		m.q.timer.Reset(m.q.client.Limits.Idle)
-		m.q.received += int64(n)
-		m.q.progress(m.q.received, m.q.total)
+		q.timer.Reset(q.client.Limits.Idle)
+		q.received += int64(n)
+		q.progress(q.received, q.total)
 	}
 	return n, err
 }
@@ -188,15 +169,19 @@ func (q *question) failure(asked context.Context, err error) error {
 	case errors.As(err, &refused):
 		return Refused(refused)
 	case errors.Is(cause, errSlow) && !q.connected.Load():
-		return unconnected{fault.Failedf("server_too_slow", "%s did not accept a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect)}
+		return errors.Join(fault.Failedf("server_too_slow", "%s did not accept a connection within %s. Try again later, or do without it.", host, q.client.Limits.Connect), ErrNoConnection)
 	case errors.Is(cause, errSlow):
-		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing was received for %s. Try again later, or do without it.", host, q.patience()).With(Progress{q.received})
+		patience := q.client.Limits.Header
+		if q.received > 0 {
+			patience = q.client.Limits.Idle
+		}
+		return fault.Failedf("server_too_slow", "%s did not answer in time: nothing was received for %s. Try again later, or do without it.", host, patience).With(Progress{q.received})
 	case cause != nil:
 		return cause
 	case errors.As(err, &found):
 		return found
 	case !q.connected.Load():
-		return unconnected{fault.Failedf("host_unreachable", "%s could not be reached: %v. Check the spelling of the host.", host, plain(err))}
+		return errors.Join(fault.Failedf("host_unreachable", "%s could not be reached: %v. Check the spelling of the host.", host, plain(err)), ErrNoConnection)
 	default:
 		return fault.Failedf("bad_response", "The response of %s cannot be read: %v.", host, plain(err)).With(Progress{q.received})
 	}
@@ -207,13 +192,6 @@ type Progress struct {
 	Received int64 `json:"received"` // bytes
 }
 
-func (q *question) patience() time.Duration {
-	if q.received > 0 {
-		return q.client.Limits.Idle
-	}
-	return q.client.Limits.Header
-}
-
 // Refused returns the fault that a model gets for a refused host.
 func Refused(r *egress.Refusal) error {
 	words := r.Error()
@@ -221,31 +199,22 @@ func Refused(r *egress.Refusal) error {
 		words = fmt.Sprintf("%s:%d may not be reached: its address %s is not public. Only a rule for exactly that name would allow it, "+
 			"such as WebFetch(domain:%s): one with * does not.", r.Host, r.Port, r.Address, r.Host)
 	}
-	return fault.Deniedf("host_refused", "%s", words).With(Refusal{r.Host, string(r.Reason), address(r)})
+	return fault.Deniedf("host_refused", "%s", words).With(Refusal{r.Host, r.Reason, r.Address})
 }
 
 // Refusal are the details of host_refused.
 type Refusal struct {
-	Host    string `json:"host"`
-	Reason  string `json:"reason"`            // an egress.Reason
-	Address string `json:"address,omitempty"` // the address that was not connected to
-}
-
-func address(r *egress.Refusal) string {
-	if r.Address.IsValid() {
-		return r.Address.String()
-	}
-	return ""
+	Host    string        `json:"host"`
+	Reason  egress.Reason `json:"reason"`
+	Address netip.Addr    `json:"address,omitzero"` // the address that was not connected to
 }
 
 // plain removes wrapping errors that only describe where in the program an error was found.
 func plain(err error) error {
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("its certificate is not trusted: %w", certificate.Err)
 	}
-	var unknown *net.DNSError
-	if errors.As(err, &unknown) && unknown.IsNotFound {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		return errors.New("there is no host of that name")
 	}
 	return err

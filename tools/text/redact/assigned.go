@@ -257,13 +257,9 @@ var standIns = []string{"undefined", "required", "optional", "changeme", "change
 
 // standIn reports whether a text is a path or a placeholder.
 func standIn(text string) bool {
-	if text == "" || strings.Trim(text, text[:1]) == "" || strings.IndexByte("{<%[(*", text[0]) >= 0 {
+	if text == "" || strings.Trim(text, text[:1]) == "" || strings.IndexByte("{<%[(*", text[0]) >= 0 ||
+		slices.ContainsFunc(standIns, func(word string) bool { return strings.EqualFold(word, text) }) {
 		return true
-	}
-	for _, w := range standIns {
-		if strings.EqualFold(w, text) {
-			return true
-		}
 	}
 	for _, begin := range []string{"/", "./", "../", "~/", "file:", "http:", "https:"} {
 		if strings.HasPrefix(text, begin) {

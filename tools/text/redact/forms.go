@@ -37,10 +37,9 @@ var telling = func() (c class) {
 
 // A scanner goes over a text once.
 type scanner struct {
-	text   string
-	done   int // nothing before it counts: it is a mark, or has become one
-	runs   [allRuns]span
-	digits span
+	text string
+	done int // nothing before it counts: it is a mark, or has become one
+	runs [allRuns]span
 }
 
 // A span is an examined part of the text.
@@ -52,6 +51,7 @@ const (
 	dottedRun
 	plainRun
 	bearerRun
+	digitRun
 	jwtRun  // of the first part; those of the others follow
 	allRuns = jwtRun + len(jwtLeast)
 )
@@ -70,15 +70,7 @@ func (s *scanner) run(which, at int, of *class) int {
 }
 
 // digit returns the position of the first digit from a position on, or the text's length.
-func (s *scanner) digit(at int) int {
-	if d := &s.digits; at < d.start || at > d.end {
-		*d = span{at, len(s.text)}
-		if next := strings.IndexAny(s.text[at:], "0123456789"); next >= 0 {
-			d.end = at + next
-		}
-	}
-	return s.digits.end
-}
+func (s *scanner) digit(at int) int { return s.run(digitRun, at, noDigit) }
 
 // forms replaces secrets by marks. Existing marks stay.
 func forms(text string) string {
@@ -144,95 +136,71 @@ func passwordAt(text string, at int) (find, bool) {
 // expand.
 var inAddress = classOf("azAZ09", "._~%!&'*+,;=:@-^")
 
-// keyEnd returns the end of the private key whose first line begins at a position; 0: there is
-// none. Its lines are base64, perhaps with quotes around them as in source code. Anything else
-// between the first and the last line, such as a command, means that it is not a key.
-func keyEnd(text string, at int) int {
-	line, _, _ := strings.Cut(text[at:min(len(text), at+80)], "\n")
-	label, rest, closed := strings.Cut(strings.TrimPrefix(line, "-----BEGIN "), "-----")
-	if !closed || !strings.HasSuffix(label, "PRIVATE KEY") && !strings.HasSuffix(label, "PRIVATE KEY BLOCK") || runEnd(label, 0, inLabel) < len(label) {
-		return 0
-	}
-	k := key{text: text, at: at + len(line) - len(rest)}
-	for k.line() {
-	}
-	return k.end
-}
-
 var (
 	inLabel  = classOf("AZ09", " ")
 	base64   = classOf("azAZ09", "+/=")
 	inHeader = classOf("azAZ09", ",-./ ()")
 )
 
-// A key is parsed line by line.
-type key struct {
-	text    string
-	at      int
-	end     int // after the last line that belongs to a key; 0: none
-	headers int
-}
-
 const (
 	leastLine  = 16 // shorter lines could be words
 	maxHeaders = 8  // of an encrypted key, or one with comments
 )
 
-// line parses one more, and reports whether there may be others.
-func (k *key) line() bool {
-	k.breaks()
-	end := runEnd(k.text, k.at, base64)
-	line := k.text[k.at:end]
-	switch {
-	case len(line) >= leastLine:
-		k.at, k.end = end, end
-		return true
-	case k.end == 0:
-		return k.header(end)
-	case line != "" && len(line)%4 == 0 && strings.ContainsAny(line, "0123456789+/=ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
-		k.at, k.end = end, end
+// keyEnd returns the end of the private key whose first line begins at a position; 0: there is
+// none. Its lines are base64, perhaps with quotes around them as in source code, after headers such
+// as "Proc-Type: 4,ENCRYPTED". Anything else between the first and the last line, such as a command,
+// means that it is not a key.
+func keyEnd(text string, at int) (end int) {
+	line, _, _ := strings.Cut(text[at:min(len(text), at+80)], "\n")
+	label, rest, closed := strings.Cut(strings.TrimPrefix(line, "-----BEGIN "), "-----")
+	if !closed || !strings.HasSuffix(label, "PRIVATE KEY") && !strings.HasSuffix(label, "PRIVATE KEY BLOCK") || runEnd(label, 0, inLabel) < len(label) {
+		return 0
 	}
-	k.last()
-	return false
-}
-
-// header skips a line such as "Proc-Type: 4,ENCRYPTED", whose first word has ended.
-func (k *key) header(end int) bool {
-	name, _, found := strings.Cut(k.text[end:min(len(k.text), end+leastLine)], ": ")
-	k.headers++
-	if !found || k.headers > maxHeaders || runEnd(name, 0, inFlag) < len(name) {
-		return false
+	at += len(line) - len(rest)
+	for headers := 0; ; {
+		at = breaksEnd(text, at)
+		run := runEnd(text, at, base64)
+		switch line := text[at:run]; {
+		case len(line) >= leastLine:
+			at, end = run, run
+			continue
+		case end == 0:
+			name, _, found := strings.Cut(text[run:min(len(text), run+leastLine)], ": ")
+			if headers++; !found || headers > maxHeaders || runEnd(name, 0, inFlag) < len(name) {
+				return 0
+			}
+			at = runEnd(text, run+len(name)+len(": "), inHeader)
+			continue
+		case line != "" && len(line)%4 == 0 && strings.ContainsAny(line, "0123456789+/=ABCDEFGHIJKLMNOPQRSTUVWXYZ"):
+			at, end = run, run
+		}
+		break
 	}
-	k.at = runEnd(k.text, end+len(name)+len(": "), inHeader)
-	return true
+	at = breaksEnd(text, at)
+	if rest, is := strings.CutPrefix(text[at:], "-----END "); is {
+		label, _, closed = strings.Cut(rest[:min(len(rest), 60)], "-----")
+		if closed && runEnd(label, 0, inLabel) == len(label) {
+			return at + len("-----END ") + len(label) + len("-----")
+		}
+	}
+	return end
 }
 
 // lineBreaks are line breaks in source code, each of two bytes.
 var lineBreaks = []string{`\n`, `\r`, `\"`, "+ ", "+\n"}
 
-// breaks skips what stands between two lines: line breaks, also in source code, and indentation.
-func (k *key) breaks() {
-	for k.at < len(k.text) {
-		switch rest := k.text[k.at:]; {
-		case strings.IndexByte(" \t\r\n\"'", rest[0]) >= 0:
-			k.at++
+// breaksEnd skips what stands between two lines: line breaks, also in source code, and indentation.
+func breaksEnd(text string, at int) int {
+	for {
+		rest := text[at:]
+		switch {
+		case rest != "" && strings.IndexByte(" \t\r\n\"'", rest[0]) >= 0:
+			at++
 		case slices.ContainsFunc(lineBreaks, func(b string) bool { return strings.HasPrefix(rest, b) }):
-			k.at += 2
+			at += 2
 		default:
-			return
+			return at
 		}
-	}
-}
-
-// last parses the closing line.
-func (k *key) last() {
-	k.breaks()
-	rest, begins := strings.CutPrefix(k.text[k.at:], "-----END ")
-	if !begins || k.end == 0 {
-		return
-	}
-	label, _, closed := strings.Cut(rest[:min(len(rest), 60)], "-----")
-	if closed && runEnd(label, 0, inLabel) == len(label) {
-		k.end = k.at + len("-----END ") + len(label) + len("-----")
 	}
 }

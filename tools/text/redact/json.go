@@ -1,4 +1,4 @@
-// JSON whose texts are redacted one by one, so that it stays JSON. What does not parse is a text like any other.
+// JSON whose texts are redacted one by one, so that it stays JSON. Invalid JSON is redacted as a text.
 
 package redact
 
@@ -7,8 +7,9 @@ import (
 	"encoding/json"
 )
 
-// JSON returns the JSON with each text in it redacted, the names of members aside; a member's text is judged by its name too.
-// All else stays, byte for byte. What it returns may be data itself, and is not to be changed.
+// JSON returns the JSON with each text in it redacted, except for the names of members; a member's
+// text is judged by its name too. Everything else stays, byte for byte. It may return data itself, so
+// the caller must not modify the result.
 func (r *Redactor) JSON(data []byte) []byte {
 	if !json.Valid(data) {
 		return r.Bytes(data)
@@ -42,7 +43,7 @@ func (r *Redactor) JSON(data []byte) []byte {
 	return out.Bytes()
 }
 
-// literalEnd returns the place behind the text that begins at a place, in valid JSON.
+// literalEnd returns the end of the string literal that begins at a position, in valid JSON.
 func literalEnd(data []byte, at int) int {
 	for at++; data[at] != '"'; at++ {
 		if data[at] == '\\' {
@@ -52,9 +53,9 @@ func literalEnd(data []byte, at int) int {
 	return at + 1
 }
 
-// isName reports that what has ended is the name of a member.
+// isName reports whether the literal with that end is the name of a member.
 func isName(data []byte, end int) bool {
-	rest := bytes.TrimLeft(data[end:min(len(data), end+64)], " \t\r\n") // who writes more blanks in front of a colon is not read for names
+	rest := bytes.TrimLeft(data[end:min(len(data), end+64)], " \t\r\n") // a name with more blanks before its colon does not count
 	return len(rest) > 0 && rest[0] == ':'
 }
 
@@ -64,18 +65,18 @@ func decoded(literal []byte) string {
 	}
 	var text string
 	if err := json.Unmarshal(literal, &text); err != nil {
-		panic("BUG: a part of valid JSON is none: " + err.Error())
+		panic("BUG: a literal of valid JSON is not valid: " + err.Error())
 	}
 	return text
 }
 
-// encoded returns a text as JSON, with < > & as they are.
+// encoded returns a text as JSON, with < > & unescaped.
 func encoded(text string) []byte {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
 	to.SetEscapeHTML(false)
 	if err := to.Encode(text); err != nil {
-		panic("BUG: a text is not JSON: " + err.Error())
+		panic("BUG: a text cannot be JSON: " + err.Error())
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'})
 }

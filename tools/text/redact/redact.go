@@ -1,7 +1,7 @@
-// Package redact puts marks in place of what looks like a secret: tokens of well-known forms, private keys, passwords in
-// addresses and assignments, and values that the caller knows to be secret. It knows texts alone; where they come from and
-// who would read them is not known here. What looks like none stays, byte for byte: a secret without a form or a telling
-// name is not found.
+// Package redact replaces what looks like a secret by marks: tokens of well-known forms, private keys,
+// passwords in addresses and assignments, and values that the caller knows to be secret. Everything
+// else stays, byte for byte: a secret without a known form or name is not found. The package does not
+// know where texts come from, nor who would read them.
 package redact
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// LeastValue is the length in bytes of the shortest value that New takes: a shorter one stands in too many places by
-// chance.
+// LeastValue is the length in bytes of the shortest value that New uses: a shorter one occurs in too
+// many places by chance.
 const LeastValue = 8
 
 // The kinds that have no form of their own.
@@ -34,14 +34,15 @@ const (
 
 func mark(kind string) string { return opening + kind + closing }
 
-// A Redactor finds secrets. Nil is one that knows the forms alone. It is safe for concurrent use.
+// A Redactor finds secrets. A nil Redactor finds only those of known forms. It is safe for concurrent
+// use.
 type Redactor struct {
 	values   *strings.Replacer // nil: none
 	patterns []*regexp.Regexp
 }
 
-// New makes a redactor that knows secret values besides, and patterns of the caller's, of which one that matches the empty
-// text does so in vain. Values that are shorter than LeastValue, or not valid UTF-8, are left out.
+// New returns a redactor that also finds secret values, and what the caller's patterns match unless
+// it is empty. Values that are shorter than LeastValue, or not valid UTF-8, are ignored.
 func New(values []string, patterns []*regexp.Regexp) *Redactor {
 	r := &Redactor{patterns: patterns}
 	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < LeastValue || !utf8.ValidString(v) })
@@ -56,11 +57,12 @@ func New(values []string, patterns []*regexp.Regexp) *Redactor {
 	return r
 }
 
-// Text is that of the nil Redactor.
+// Text is Text of the nil Redactor.
 func Text(text string) string { return (*Redactor)(nil).Text(text) }
 
-// Text returns the text with marks in place of secrets, in time proportional to its length. Marks that are there stay, so that
-// doing it twice changes nothing more, unless a pattern looks at what surrounds its match. Valid UTF-8 stays valid.
+// Text returns the text with marks in place of secrets, in time proportional to its length. Existing
+// marks stay, so a second time changes nothing, unless a pattern looks at what surrounds its match.
+// Valid UTF-8 stays valid.
 func (r *Redactor) Text(text string) string {
 	if r != nil && r.values != nil {
 		text = between(text, r.values.Replace)
@@ -73,7 +75,7 @@ func (r *Redactor) Text(text string) string {
 	return forms(text)
 }
 
-// Bytes does the same with bytes. What it returns may be text itself, and is not to be changed.
+// Bytes is Text for bytes. It may return text itself, so the caller must not modify the result.
 func (r *Redactor) Bytes(text []byte) []byte {
 	before := string(text)
 	if after := r.Text(before); after != before {
@@ -82,8 +84,8 @@ func (r *Redactor) Bytes(text []byte) []byte {
 	return text
 }
 
-// Named returns the value that stands under a name, such as that of a JSON object's member: a mark alone where the name is a
-// credential's and the value looks like one, else its Text.
+// Named returns the redacted value of a name, such as that of a member of a JSON object: only a mark
+// if the name is a credential's and the value looks like one, otherwise its Text.
 func (r *Redactor) Named(name, value string) string {
 	if _, is := markAt(value, 0); !is && credentialName(name) != notCredential && plausible(value) {
 		return mark(kindCredential)
@@ -91,30 +93,23 @@ func (r *Redactor) Named(name, value string) string {
 	return r.Text(value)
 }
 
-// Marked reports that a text holds a mark.
+// Marked reports whether a text has a mark.
 func Marked(text string) bool {
 	_, found := nextMark(text, 0)
 	return found
 }
 
-// matched puts marks in place of what a pattern matches and is not empty.
+// matched replaces what a pattern matches, unless it is empty, by marks.
 func matched(p *regexp.Regexp, text string) string {
-	var out strings.Builder
-	done := 0
-	for _, at := range p.FindAllStringIndex(text, -1) {
-		if at[0] < at[1] {
-			out.WriteString(text[done:at[0]] + mark(kindPattern))
-			done = at[1]
+	return p.ReplaceAllStringFunc(text, func(match string) string {
+		if match == "" {
+			return ""
 		}
-	}
-	if done == 0 {
-		return text
-	}
-	out.WriteString(text[done:])
-	return out.String()
+		return mark(kindPattern)
+	})
 }
 
-// between applies f to what stands between marks.
+// between applies f to the parts of text between marks.
 func between(text string, f func(string) string) string {
 	at, found := nextMark(text, 0)
 	if !found {
@@ -124,16 +119,14 @@ func between(text string, f func(string) string) string {
 	done := 0
 	for found {
 		end, _ := markAt(text, at)
-		out.WriteString(f(text[done:at]))
-		out.WriteString(text[at:end])
+		out.WriteString(f(text[done:at]) + text[at:end])
 		done = end
 		at, found = nextMark(text, end)
 	}
-	out.WriteString(f(text[done:]))
-	return out.String()
+	return out.String() + f(text[done:])
 }
 
-// nextMark finds the first mark from a place on.
+// nextMark finds the first mark from a position on.
 func nextMark(text string, from int) (at int, found bool) {
 	for {
 		next := strings.Index(text[from:], opening)
@@ -148,10 +141,10 @@ func nextMark(text string, from int) (at int, found bool) {
 	}
 }
 
-// longestKind bounds how far a mark's end is looked for.
+// longestKind limits the search for the end of a mark.
 const longestKind = 20
 
-// markAt reports that a mark begins at a place, and where it ends.
+// markAt reports whether a mark begins at a position, and where it ends.
 func markAt(text string, at int) (end int, is bool) {
 	rest, begins := strings.CutPrefix(text[at:], opening)
 	if !begins {
@@ -161,13 +154,11 @@ func markAt(text string, at int) (end int, is bool) {
 	return at + len(opening) + len(kind) + len(closing), ends && slices.Contains(kinds, kind)
 }
 
-// kinds are all that a mark can say.
+// kinds are all kinds of marks.
 var kinds = func() []string {
 	all := []string{kindValue, kindPattern, kindPassword, kindCredential, kindAuthorization, kindPrivateKey, kindJWT}
-	for _, t := range tokens {
-		if !slices.Contains(all, t.kind) {
-			all = append(all, t.kind)
-		}
+	for _, t := range tokenForms {
+		all = append(all, t.kind)
 	}
-	return all
+	return slices.Compact(all)
 }()

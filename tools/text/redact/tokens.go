@@ -1,5 +1,5 @@
-// Secrets that are known by their beginning. The forms are those that the services document, or that their own scanners
-// look for.
+// Secrets that are recognised by their beginning. The forms are those that the services document, or
+// that their own scanners look for.
 
 package redact
 
@@ -29,49 +29,31 @@ var (
 	dotted  = classOf("azAZ09", "_-.")
 	capital = classOf("AZ09", "")
 	hex     = classOf("afAF09", "")
+	noDigit = classOf("\x00/:\xff", "")
 )
 
-// A token is a form: a prefix at the beginning of a word, and a run of a class behind it.
+// A token is a form: a prefix at the beginning of a word, and a run of a class after it.
 type token struct {
 	kind, prefix string
 	of           *class
 	least        int
 	most         int  // 0: any; only of a class without signs, so that no other match can shorten the run
-	digit        bool // the run has one, which keeps words of examples out
+	digit        bool // the run has one, unlike most words of examples
 }
 
-var tokens = []token{
-	{"aws key", "AKIA", capital, 16, 16, false},
-	{"aws key", "ASIA", capital, 16, 16, false},
-	{"github token", "ghp_", alnum, 36, 0, true},
-	{"github token", "gho_", alnum, 36, 0, true},
-	{"github token", "ghu_", alnum, 36, 0, true},
-	{"github token", "ghs_", alnum, 36, 0, true},
-	{"github token", "ghr_", alnum, 36, 0, true},
+// forms of tokens, each with its prefixes. The first one that fits counts.
+var tokenForms = []token{
+	{"aws key", "AKIA ASIA", capital, 16, 16, false},
+	{"github token", "ghp_ gho_ ghu_ ghs_ ghr_", alnum, 36, 0, true},
 	{"github token", "github_pat_", word, 50, 0, true},
-	{"gitlab token", "glpat-", dashed, 20, 0, true},
-	{"gitlab token", "gldt-", dashed, 20, 0, true},
-	{"gitlab token", "glrt-", dashed, 20, 0, true},
-	{"gitlab token", "glcbt-", dashed, 20, 0, true},
-	{"slack token", "xoxa-", dashed, 20, 0, true},
-	{"slack token", "xoxb-", dashed, 20, 0, true},
-	{"slack token", "xoxe-", dashed, 20, 0, true},
-	{"slack token", "xoxo-", dashed, 20, 0, true},
-	{"slack token", "xoxp-", dashed, 20, 0, true},
-	{"slack token", "xoxr-", dashed, 20, 0, true},
-	{"slack token", "xoxs-", dashed, 20, 0, true},
-	{"slack token", "xapp-", dashed, 20, 0, true},
+	{"gitlab token", "glpat- gldt- glrt- glcbt-", dashed, 20, 0, true},
+	{"slack token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", dashed, 20, 0, true},
 	{"google key", "AIza", dashed, 35, 0, true},
-	{"google key", "ya29.", dashed, 20, 0, true},
-	{"google key", "GOCSPX-", dashed, 20, 0, true},
-	{"stripe key", "sk_live_", alnum, 16, 0, true},
-	{"stripe key", "sk_test_", alnum, 16, 0, true},
-	{"stripe key", "rk_live_", alnum, 16, 0, true},
+	{"google key", "ya29. GOCSPX-", dashed, 20, 0, true},
+	{"stripe key", "sk_live_ sk_test_ rk_live_", alnum, 16, 0, true},
 	{"stripe key", "whsec_", alnum, 24, 0, true},
 	{"anthropic key", "sk-ant-", dashed, 20, 0, true},
-	{"openai key", "sk-proj-", dashed, 20, 0, true},
-	{"openai key", "sk-svcacct-", dashed, 20, 0, true},
-	{"openai key", "sk-admin-", dashed, 20, 0, true},
+	{"openai key", "sk-proj- sk-svcacct- sk-admin-", dashed, 20, 0, true},
 	{"openai key", "sk-or-v1-", dashed, 32, 0, true},
 	{"openai key", "sk-", alnum, 32, 0, true},
 	{"npm token", "npm_", alnum, 36, 0, true},
@@ -87,32 +69,28 @@ var tokens = []token{
 	{"token", "AGE-SECRET-KEY-1", capital, 58, 0, false},
 }
 
-// byFirst are the tokens by the first byte of their prefixes.
-var byFirst = func() (first [256][]token) {
-	for _, t := range tokens {
-		first[t.prefix[0]] = append(first[t.prefix[0]], t)
+// byFirst are the forms, one for each prefix, by its first byte. seconds are the second bytes of what
+// a first one can begin, so that most words are passed at the cost of two bytes.
+var byFirst, seconds = func() (first [256][]token, second [256]class) {
+	for _, t := range tokenForms {
+		for prefix := range strings.FieldsSeq(t.prefix) {
+			t.prefix = prefix
+			first[prefix[0]] = append(first[prefix[0]], t)
+			second[prefix[0]][prefix[1]] = true
+		}
 	}
-	return first
+	second['e']['y'] = true // of a JSON web token
+	return first, second
 }()
 
-// seconds are the second bytes of what a first one can begin, so that most words are passed at the cost of two bytes.
-var seconds = func() (second [256]class) {
-	for _, t := range tokens {
-		second[t.prefix[0]][t.prefix[1]] = true
-	}
-	second['e']['y'] = true
-	return second
-}()
-
-// token returns the end and the kind of the token that begins at a place; end 0: none does. The place is the beginning of a
-// word.
+// token returns the end and the kind of the token that begins at a position, which is the beginning
+// of a word; end 0: there is none.
 func (s *scanner) token(at int) (end int, kind string) {
 	text := s.text
 	if at+1 >= len(text) || !seconds[text[at]][text[at+1]] {
 		return 0, ""
 	}
-	for i := range byFirst[text[at]] {
-		t := &byFirst[text[at]][i]
+	for _, t := range byFirst[text[at]] {
 		if !strings.HasPrefix(text[at:], t.prefix) {
 			continue
 		}
@@ -129,10 +107,12 @@ func (s *scanner) token(at int) (end int, kind string) {
 	return 0, ""
 }
 
-// jwtLeast are how long the parts of a JSON web token are at least: {"alg":1} is 13, and an encrypted one has five.
+// jwtLeast are the least lengths of the parts of a JSON web token: {"alg":1} has 13, and an encrypted
+// token has five parts.
 var jwtLeast = [...]int{10, 10, 8, 1, 1}
 
-// jwt returns the end of the JSON web token that begins at a place: parts of base64 with dots between, the first an object.
+// jwt returns the end of the JSON web token that begins at a position: parts of base64 with dots
+// between them, the first of which is an object. 0: there is none.
 func (s *scanner) jwt(at int) (end int) {
 	if !strings.HasPrefix(s.text[at:], "eyJ") {
 		return 0
