@@ -97,18 +97,13 @@ func plainAwkName(s string) bool {
 }
 
 // awkWords are the keywords, and the functions that a program may call; all
-// but these, followed by a parenthesis, may be a function that runs
-// something. Keywords after which a slash begins a regular expression are
-// marked.
-var awkWords = map[string]bool{
-	"BEGIN": false, "END": false, "if": false, "else": true, "while": false, "for": false, "do": true, "in": true, "next": false,
-	"nextfile": false, "exit": true, "return": true, "delete": false, "print": true, "printf": true, "switch": false, "case": true,
-	"default": false, "break": false, "continue": false,
-	"length": false, "substr": false, "index": false, "split": false, "sub": false, "gsub": false, "match": false, "sprintf": false,
-	"tolower": false, "toupper": false, "sin": false, "cos": false, "atan2": false, "exp": false, "log": false, "sqrt": false,
-	"int": false, "rand": false, "srand": false, "gensub": false, "strftime": false, "systime": false, "mktime": false,
-	"asort": false, "asorti": false, "and": false, "or": false, "xor": false, "lshift": false, "rshift": false, "strtonum": false,
-}
+// but these, followed by a parenthesis, may be a function that runs something.
+// Behind those of awkOpen a slash begins a regular expression.
+const (
+	awkOpen  = " else do in exit return print printf case "
+	awkWords = awkOpen + " BEGIN END if while for next nextfile delete switch default break continue length substr index split sub gsub match sprintf" +
+		" tolower toupper sin cos atan2 exp log sqrt int rand srand gensub strftime systime mktime asort asorti and or xor lshift rshift strtonum "
+)
 
 // awkBanned write, run, load, or name files: as words they are refused
 // wherever they stand.
@@ -231,20 +226,19 @@ func (r *awkReader) name() {
 		r.pos++
 	}
 	word := r.s[start:r.pos]
-	regex, keyword := awkWords[word]
 	called := strings.HasPrefix(r.s[r.pos:], "(")
 	switch {
 	case !oneAwkToken(word):
 		r.why = "its program has a number and a name without a blank between them, as in `" + shorten(word) + "`"
 	case listed(awkBanned, word):
 		r.why = "its program uses `" + word + "`"
-	case called && !keyword:
+	case called && !listed(awkWords, word):
 		r.why = "its program calls `" + word + "`"
 	case word == "length" && strings.HasPrefix(strings.TrimLeft(r.s[r.pos:], " \t"), "/"):
 		r.why = "its program has a slash whose meaning is not certain"
 	}
 	r.printing = r.printing || word == "print" || word == "printf"
-	r.after(!regex)
+	r.after(!listed(awkOpen, word))
 }
 
 func (r *awkReader) symbol(c byte) {

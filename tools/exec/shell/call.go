@@ -241,16 +241,9 @@ func withoutInput(words []Word) []Word {
 // harmlessNames steer no program to another file or program: language, time
 // zone, terminal, colours, verbosity, and what a build is for. Sources:
 // locale(7), tzset(3), no-color.org and the documentation of node, cargo and go.
-var harmlessNames = map[string]bool{
-	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true,
-	"CLICOLOR": true, "CLICOLOR_FORCE": true, "COLUMNS": true, "LINES": true,
-	"NODE_ENV": true, "RUST_BACKTRACE": true, "RUST_LOG": true, "CI": true,
-	"PYTHONUNBUFFERED": true, "PYTHONDONTWRITEBYTECODE": true, "TERM": true, "COLORTERM": true, "PORT": true,
-	"GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "PAGER": true, "GIT_PAGER": true,
-	"GREP_COLOR": true, "GREP_COLORS": true, "BLOCK_SIZE": true, "BLOCKSIZE": true,
-	"LC_ALL": true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true,
-	"LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
-}
+const harmlessNames = " LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS LINES NODE_ENV RUST_BACKTRACE RUST_LOG CI PYTHONUNBUFFERED" +
+	" PYTHONDONTWRITEBYTECODE TERM COLORTERM PORT GOOS GOARCH CGO_ENABLED PAGER GIT_PAGER GREP_COLOR GREP_COLORS BLOCK_SIZE BLOCKSIZE LC_ALL" +
+	" LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME "
 
 // An assign is an assignment in front of a command, or without one.
 type assign struct {
@@ -292,7 +285,7 @@ func (a *analyzer) assign(as *syntax.Assign) assign {
 	} else {
 		out.value = literalWord("")
 	}
-	out.harmless = harmlessNames[out.name] && plain && !as.Append && !as.Naked
+	out.harmless = listed(harmlessNames, out.name) && plain && !as.Append && !as.Naked
 	return out
 }
 

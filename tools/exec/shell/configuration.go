@@ -13,16 +13,19 @@ const gitFiles = "~/.gitconfig $XDG_CONFIG_HOME/git/config $XDG_CONFIG_HOME/git/
 //
 // Absent on purpose: what holds credentials (~/.npmrc, ~/.netrc, ~/.config/gh,
 // ~/.docker/config.json), without which these programs tell their version too.
-var configuration = map[string]string{
-	"git": gitFiles,
-	"rg":  gitFiles, "fd": gitFiles + " $XDG_CONFIG_HOME/fd/ignore", "fdfind": gitFiles + " $XDG_CONFIG_HOME/fd/ignore", // they leave out what git ignores
-	"jq":   "~/.jq",
-	"file": "~/.magic ~/.magic.mgc",
-	"go":   "$XDG_CONFIG_HOME/go/env", "gofmt": "$XDG_CONFIG_HOME/go/env",
-	"curl": "~/.curlrc $XDG_CONFIG_HOME/curlrc", "wget": "~/.wgetrc",
-	"less": "~/.less ~/.lesskey $XDG_CONFIG_HOME/lesskey ~/.terminfo", "tput": "~/.terminfo",
-	"tmux": "~/.tmux.conf $XDG_CONFIG_HOME/tmux/tmux.conf", "sqlite3": "~/.sqliterc $XDG_CONFIG_HOME/sqlite3/sqliterc",
-}
+var configuration = each(map[string]string{
+	"git rg":    gitFiles, // rg and fd leave out what git ignores
+	"fd fdfind": gitFiles + " $XDG_CONFIG_HOME/fd/ignore",
+	"jq":        "~/.jq",
+	"file":      "~/.magic ~/.magic.mgc",
+	"go gofmt":  "$XDG_CONFIG_HOME/go/env",
+	"curl":      "~/.curlrc $XDG_CONFIG_HOME/curlrc",
+	"wget":      "~/.wgetrc",
+	"less":      "~/.less ~/.lesskey $XDG_CONFIG_HOME/lesskey ~/.terminfo",
+	"tput":      "~/.terminfo",
+	"tmux":      "~/.tmux.conf $XDG_CONFIG_HOME/tmux/tmux.conf",
+	"sqlite3":   "~/.sqliterc $XDG_CONFIG_HOME/sqlite3/sqliterc",
+})
 
 // Configuration returns the files of the user's own configuration that a
 // program of the table reads by itself. Each begins with ~ or with

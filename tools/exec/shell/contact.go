@@ -11,10 +11,10 @@ import (
 )
 
 // contacting are programs that contact the host that an operand names without a scheme.
-var contacting = []string{"curl", "wget", "http", "https", "xh", "ssh", "sftp", "telnet", "ping", "nc", "ncat", "ftp"}
+const contacting = " curl wget http https xh ssh sftp telnet ping nc ncat ftp "
 
 // onlyNoting are subcommands of git that keep an address and do not contact it.
-var onlyNoting = []string{"remote", "config", "commit", "tag", "notes"}
+const onlyNoting = " remote config commit tag notes "
 
 var (
 	networkScheme = regexp.MustCompile(`^(?i:https?|ftps?|wss?|ssh|git|git\+ssh|git\+https|sftp|rsync)://`)
@@ -27,7 +27,7 @@ var (
 // Hosts returns the hosts that the command names and may contact, as written, each once, in the order of its words. A
 // command that only reads or that runs another one has none.
 func (c *Command) Hosts() (hosts []string) {
-	if words := c.gitWords(); c.ReadOnly || c.Transparent || len(c.Words) < 2 || c.IsGit() && len(words) > 1 && slices.Contains(onlyNoting, words[1].Text) {
+	if words := c.gitWords(); c.ReadOnly || c.Transparent || len(c.Words) < 2 || c.IsGit() && len(words) > 1 && listed(onlyNoting, words[1].Text) {
 		return nil
 	}
 	for i := range c.Words[1:] {
@@ -50,7 +50,7 @@ func (c *Command) hostAt(words []Word) string {
 		return ""
 	}
 	host := hostIn(word.Text)
-	if host == "" && slices.Contains(contacting, base(c.Name)) && (!strings.HasPrefix(before, "-") || switches.MatchString(before)) {
+	if host == "" && listed(contacting, base(c.Name)) && (!strings.HasPrefix(before, "-") || switches.MatchString(before)) {
 		host = firstGroup(hostShape, word.Text)
 	}
 	return host

@@ -16,7 +16,7 @@ import (
 // only, and only if it means nothing to these.
 func minds(program, name string) bool {
 	own := program == "" || listed(plainShells, program) || listed(builtins, program) && !listed(specialBuiltins, program)
-	return !own || harmlessNames[name] || listed(steeringNames, name) || // its value is not plain
+	return !own || listed(harmlessNames, name) || listed(steeringNames, name) || // its value is not plain
 		fits(shellsPaths, name) || fits(shellsOwn, name) || fits(everyProgram, name) || fits(locales, name)
 }
 
@@ -91,7 +91,7 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 			return use, args, true
 		case name == "PATH" && w.Literal && systemPath(value):
 			use.path = true
-		case harmlessNames[name] && w.Literal && plainValue(name, value):
+		case listed(harmlessNames, name) && w.Literal && plainValue(name, value):
 		default:
 			use.names = append(use.names, name)
 		}

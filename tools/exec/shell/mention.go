@@ -6,17 +6,14 @@ package shell
 import (
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // onlyLooking are programs that show what they are given, or run it here, and write none of it.
-var onlyLooking = []string{
-	"source", ".", "less", "more", "bat", "batcat", "view", "ssh", "ssh-add", "export", "declare", "local", "typeset", "readonly", "cd", "pushd", "popd", "ack", "ag", "echo",
-}
+const onlyLooking = " source . less more bat batcat view ssh ssh-add export declare local typeset readonly cd pushd popd ack ag echo "
 
 // onlyKeeping are commands of git that do not touch the files of the working tree.
-var onlyKeeping = []string{"add", "stage", "commit", "push", "fetch", "tag", "reset", "status", "diff", "show", "log", "grep", "blame", "ls-files", "check-ignore"}
+const onlyKeeping = " add stage commit push fetch tag reset status diff show log grep blame ls-files check-ignore "
 
 // MayTouchMore reports whether the command may read or write other files here than those in Reads and Writes.
 func (c *Command) MayTouchMore() bool {
@@ -29,9 +26,9 @@ func (c *Command) MayWriteMore() bool {
 	case !c.MayTouchMore() || c.Name == "":
 		return false
 	case c.IsGit():
-		return len(words) > 1 && !slices.Contains(onlyKeeping, words[1].Text)
+		return len(words) > 1 && !listed(onlyKeeping, words[1].Text)
 	}
-	return !slices.Contains(onlyLooking, base(c.Name))
+	return !listed(onlyLooking, base(c.Name))
 }
 
 // A Mention is a word that may have names of files in it.

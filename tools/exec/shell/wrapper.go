@@ -160,7 +160,7 @@ type xargsUse struct {
 
 // countInput are the flags of xargs that take a number: how many words or lines a
 // command gets, how long it may be, and how many run at once.
-var countInput = map[string]bool{"-n": true, "-L": true, "-P": true, "-s": true, "--max-args": true, "--max-lines": true, "--max-procs": true, "--max-chars": true}
+const countInput = " -n -L -P -s --max-args --max-lines --max-procs --max-chars "
 
 // xargsFlags takes flags in front of the command that are understood.
 func xargsFlags(args []Word) (use xargsUse, rest []Word) {
@@ -172,8 +172,8 @@ func xargsFlags(args []Word) (use xargsUse, rest []Word) {
 		switch {
 		case listed(plainInput, flag):
 			use.zero = use.zero || listed(" -0 -0r -r0 --null ", flag)
-		case len(flag) > 2 && countInput[flag[:2]] && isCount(flag[2:]), countInput[long] && isCount(number):
-		case countInput[flag] && flag[1] != '-' && value() && isCount(rest[1].Text):
+		case len(flag) > 2 && listed(countInput, flag[:2]) && isCount(flag[2:]), listed(countInput, long) && isCount(number):
+		case listed(countInput, flag) && flag[1] != '-' && value() && isCount(rest[1].Text):
 			rest = rest[1:]
 		case flag == "-d" && value():
 			use.split(rest[1].Text)
