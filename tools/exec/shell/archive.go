@@ -68,7 +68,7 @@ func (a *listing) certificate(args []Word) (why string) {
 			if why := a.readOperand(args[i]); why != "" {
 				return why
 			}
-		case !w.Literal || !listed(certificateFlags, w.Text):
+		case !w.in(certificateFlags):
 			return "`" + w.Text + "` is not among the flags of `x509` known to be harmless"
 		}
 	}
@@ -79,7 +79,7 @@ func (a *listing) certificate(args []Word) (why string) {
 var yqPath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]*(\[[0-9]*\])*)+( \| (keys|length|type))?$`)
 
 func (a *listing) yq(args []Word) bool {
-	for len(args) > 0 && args[0].Literal && listed(" -r -P -e -c ", args[0].Text) {
+	for len(args) > 0 && args[0].in(" -r -P -e -c ") {
 		args = args[1:]
 	}
 	if len(args) == 0 || !args[0].Literal || !yqPath.MatchString(args[0].Text) {

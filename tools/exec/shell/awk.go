@@ -27,9 +27,9 @@ func (a *judge) awk(args []Word) string {
 	if why == "" && (len(use.operands) == 0 || !use.operands[0].Literal) {
 		why = "its program is only known when it runs"
 	}
-	for _, f := range use.flags {
-		if f.name == "-v" && steers(f.value.prefix) {
-			why = "`" + f.value.Text + "` may steer what it reads"
+	for _, w := range use.values("-v") {
+		if steers(w.prefix) {
+			why = "`" + w.Text + "` may steer what it reads"
 		}
 	}
 	if why == "" {

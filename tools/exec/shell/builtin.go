@@ -32,7 +32,7 @@ func (a *judge) builtin(name string, args []Word) (why string, ok bool) {
 	case "test":
 		return a.test(args), true
 	case "[":
-		if n := len(args) - 1; n >= 0 && args[n].Literal && args[n].Text == "]" {
+		if n := len(args) - 1; n >= 0 && args[n].is("]") {
 			return a.test(args[:n]), true
 		}
 		return "`[` has no `]`", true
@@ -71,7 +71,7 @@ func (a *judge) builtin(name string, args []Word) (why string, ok bool) {
 // onlyShows passes a builtin without arguments, or with one of the flags that
 // make it show something; why is the reason against any other.
 func onlyShows(args []Word, flags, why string) string {
-	if len(args) > 1 || len(args) == 1 && (!args[0].Literal || !listed(" "+flags+" ", args[0].Text)) {
+	if len(args) > 1 || len(args) == 1 && (!args[0].in(" "+flags+" ")) {
 		return why
 	}
 	return ""
@@ -112,7 +112,7 @@ func (a *judge) stack(args []Word) {
 var storesCount = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjztq]*n`)
 
 func printf(args []Word) string {
-	if len(args) > 0 && args[0].Literal && args[0].Text == "--" {
+	if len(args) > 0 && args[0].is("--") {
 		args = args[1:]
 	} else if len(args) > 0 && strings.HasPrefix(args[0].prefix, "-v") {
 		return "-v sets a variable"
@@ -142,7 +142,7 @@ func (a *listing) test(args []Word) string {
 			a.look(args[i+1])
 		}
 		switch {
-		case w.Literal && w.Text == "-v" && i+1 < len(args) && args[i+1].Literal && syntax.ValidName(args[i+1].Text):
+		case w.is("-v") && i+1 < len(args) && args[i+1].Literal && syntax.ValidName(args[i+1].Text):
 			continue
 		case w.Literal && (w.Text == "-v" || w.Text == "-R"):
 			return w.Text + " takes a name, whose subscript can run commands"

@@ -92,7 +92,7 @@ func (a *findings) as(i int, judge func()) {
 
 // run lists and judges one command.
 func (a *analyzer) run(words []Word, assigns []assign, text string) (last string) {
-	if words[0].Literal && words[0].Text == "--" && len(words) > 1 { // behind the keyword time; no program has that name
+	if words[0].is("--") && len(words) > 1 { // behind the keyword time; no program has that name
 		words = words[1:]
 	}
 	i := a.add(Command{

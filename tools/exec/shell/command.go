@@ -130,6 +130,12 @@ func (c *Command) Enters() (dir string, ok bool) {
 // NamesFile reports whether the command names its program by a literal path.
 func (c *Command) NamesFile() bool { return c.Literal && strings.Contains(c.Name, "/") }
 
+// is reports whether the word is literally that text.
+func (w Word) is(text string) bool { return w.Literal && w.Text == text }
+
+// in reports whether the word is literally one of a list, which is separated by blanks and has one at each end.
+func (w Word) in(list string) bool { return w.Literal && listed(list, w.Text) }
+
 // MayName reports whether a program may take the word for the name of a file, and not for a flag.
 func (w Word) MayName() bool {
 	return w.Text != "" && !strings.HasPrefix(w.Text, "-") && !strings.ContainsRune(w.Text, 0)
@@ -173,6 +179,7 @@ type Redirect struct {
 type Flag struct {
 	Name  string // "-n" or the full "--name"
 	Value Word
+	reads bool // its value names a file
 }
 
 // Glob returns a value that is a plain pattern in one word with the flag's name, as in --include=*.go,

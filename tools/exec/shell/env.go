@@ -83,7 +83,7 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 		switch {
 		case w.Literal && (w.Text == "-i" || w.Text == "-" || w.Text == "--ignore-environment"):
 			use.cleared = true
-		case w.Literal && w.Text == "-u" && len(args) > 1 && args[1].Literal && syntax.ValidName(args[1].Text):
+		case w.is("-u") && len(args) > 1 && args[1].Literal && syntax.ValidName(args[1].Text):
 			use.names, args = append(use.names, args[1].Text), args[1:]
 		case strings.HasPrefix(w.prefix, "-"), w.shape > one, w.prefix == "":
 			return use, nil, w.Literal && w.Text != "" && w.Text[0] != '-'

@@ -80,7 +80,7 @@ func (a *judge) fd(args []Word) (why string, ok bool) {
 // working directory.
 func fdHere(args []Word) bool {
 	use, why := fd.parse(args)
-	return why == "" && len(use.operands) <= 1 && !spreading(use.operands) && !use.has("--base-directory", "--search-path", "--ignore-file", "--follow", "-L", "--strip-cwd-prefix")
+	return why == "" && len(use.operands) <= 1 && !spreading(use.operands) && !use.has("--base-directory --search-path --ignore-file --follow -L --strip-cwd-prefix")
 }
 
 // withFound puts what is found into the place of {}, or behind the words.
@@ -89,7 +89,7 @@ func withFound(words []Word) []Word {
 	filled, placed := make([]Word, len(words)), false
 	for i, w := range words {
 		switch filled[i] = w; {
-		case w.Literal && w.Text == "{}":
+		case w.is("{}"):
 			filled[i], placed = found, true
 		case strings.Contains(w.Text, "{"):
 			filled[i], placed = Word{Text: w.Text, shape: many}, true

@@ -38,7 +38,7 @@ func (a *judge) texts(name string, args []Word) {
 			a.runsFed(name, a.contents(args[0]))
 		}
 	case "trap":
-		if len(args) > 1 && args[0].Literal && args[0].Text == "--" {
+		if len(args) > 1 && args[0].is("--") {
 			args = args[1:]
 		}
 		if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {

@@ -59,7 +59,7 @@ func (a *judge) shell(name string, args []Word) (why, last string) {
 		switch {
 		case len(args) == 1 && args[0].Text == "--version":
 			return "", name
-		case len(args) == 2 && args[0].Literal && args[0].Text == "-n" && args[1].solid && args[1].shape < many: // nothing is run
+		case len(args) == 2 && args[0].is("-n") && args[1].solid && args[1].shape < many: // nothing is run
 			return a.readOperand(args[1]), name
 		}
 		a.unlisted()
@@ -194,7 +194,7 @@ func (call *shellCall) flags(flag Word, after []Word) (values int) {
 		case 'e', 'u':
 			call.early = true
 		case 'o':
-			if call.early = true; values >= len(after) || !after[values].Literal || !listed(plainOptions, after[values].Text) {
+			if call.early = true; values >= len(after) || !after[values].in(plainOptions) {
 				call.refuse(flag)
 			}
 			values++
@@ -239,7 +239,7 @@ func (a *judge) set(args []Word) (why string) {
 			return "it changes how the shell reads or runs what follows"
 		}
 		for range strings.Count(flags, "o") {
-			if i++; i >= len(args) || !args[i].Literal || !listed(plainOptions, args[i].Text) {
+			if i++; i >= len(args) || !args[i].in(plainOptions) {
 				return "it changes how the shell reads or runs what follows"
 			}
 		}

@@ -10,6 +10,7 @@ package shell
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -72,9 +73,9 @@ var systemPrograms = map[string]*program{
 	},
 	"ss": {
 		flags:    "-aelmnoptuwxs460iHOZzVh --all --listening --numeric --processes --tcp --udp --unix --summary --extended --info",
-		operands: textOperands, check: socketState,
+		operands: textOperands, check: forms("it may ask the network for the host in its filter", "", "state *"),
 	},
-	"netstat":  {flags: "-aeglnoprstuwx46MCFW --all --listening --numeric --tcp --udp --route --interfaces --programs --statistics", operands: noOperands, check: needs("without -n it asks the network for names", "-n", "--numeric")},
+	"netstat":  {flags: "-aeglnoprstuwx46MCFW --all --listening --numeric --tcp --udp --route --interfaces --programs --statistics", operands: noOperands, check: needs("without -n it asks the network for names", "-n --numeric")},
 	"ifconfig": {flags: "-as", operands: textOperands, max: 1},
 	"ip":       {flags: "-46sdjpoc --br --brief --color --details --statistics --stats --oneline --json --pretty", operands: textOperands, style: oneDash, check: ipShows},
 	"tput":     {operands: textOperands, max: 1, check: onlyOperands("cols", "lines", "colors", "longname")},
@@ -107,12 +108,9 @@ var systemPrograms = map[string]*program{
 var pip = &program{
 	flags:    "-V -f -l -v --version --files --local --user --verbose --exclude: --format: --not-required --disable-pip-version-check",
 	operands: textOperands,
-	check: func(use usage) string {
-		if firstIs(use, "list") && len(use.operands) == 1 || firstIs(use, "show") || len(use.operands) == 0 && use.has("-V", "--version") {
-			return ""
-		}
-		return "only `list`, `show` and `--version` are known to be harmless"
-	},
+	check: unless("only `list`, `show` and `--version` are known to be harmless", func(use usage) bool {
+		return use.are("list") || use.are("show ...") || use.are("") && use.has("-V --version")
+	}),
 }
 
 // goShows passes go version, and go env with the names of settings that go
@@ -120,14 +118,14 @@ var pip = &program{
 func goShows(use usage) string {
 	const settings = " GOARCH GOBIN GOCACHE GOENV GOEXE GOFLAGS GOHOSTARCH GOHOSTOS GOMOD GOMODCACHE GONOPROXY GONOSUMDB GOOS GOPATH GOPRIVATE" +
 		" GOPROXY GOROOT GOSUMDB GOTMPDIR GOTOOLCHAIN GOTOOLDIR GOVERSION GOWORK CGO_ENABLED "
-	if firstIs(use, "version") && len(use.operands) == 1 {
+	if use.are("version") {
 		return ""
 	}
-	if !firstIs(use, "env") || len(use.operands) == 1 {
+	if !use.are("env ...") || len(use.operands) == 1 {
 		return "only its version and single settings are known to be harmless"
 	}
 	for _, w := range use.operands[1:] {
-		if !w.Literal || !listed(settings, w.Text) {
+		if !w.in(settings) {
 			return "`" + w.Text + "` is not among the settings known to be harmless"
 		}
 	}
@@ -135,22 +133,7 @@ func goShows(use usage) string {
 }
 
 // onlyFormats: any operand of date but +format sets the clock.
-func onlyFormats(use usage) string {
-	for _, w := range use.operands {
-		if !strings.HasPrefix(w.prefix, "+") || w.shape > one {
-			return "an operand without + sets the clock"
-		}
-	}
-	return ""
-}
-
-// socketState passes only the state of a filter; other words can be names of hosts.
-func socketState(use usage) string {
-	if n := len(use.operands); n == 0 || n == 2 && firstIs(use, "state") && use.operands[1].Literal {
-		return ""
-	}
-	return "it may ask the network for the host in its filter"
-}
+var onlyFormats = eachOperand("an operand without + sets the clock", func(w Word) bool { return strings.HasPrefix(w.prefix, "+") && w.shape <= one })
 
 func kernelNames(use usage) string {
 	for _, w := range use.operands {
@@ -164,25 +147,11 @@ func kernelNames(use usage) string {
 	return ""
 }
 
-func onlyNumbers(use usage) string {
-	for _, w := range use.operands {
-		if !isNumber(w.prefix) {
-			return "only a number is known to be harmless"
-		}
-	}
-	return ""
-}
+var onlyNumbers = eachOperand("only a number is known to be harmless", func(w Word) bool { return isNumber(w.prefix) })
 
 // onlyOperands makes a check that there is exactly one operand, of the list.
 func onlyOperands(allowed ...string) func(usage) string {
-	return func(use usage) string {
-		for _, word := range allowed {
-			if len(use.operands) == 1 && use.operands[0].Literal && use.operands[0].Text == word {
-				return ""
-			}
-		}
-		return "only `" + strings.Join(allowed, "`, `") + "` is known to be harmless"
-	}
+	return forms("only `"+strings.Join(allowed, "`, `")+"` is known to be harmless", allowed...)
 }
 
 // ipShows passes `ip OBJECT [show ...]`, whose further words only choose what
@@ -191,57 +160,43 @@ func ipShows(use usage) string {
 	const objects = " a addr address l link r route n neigh ru rule "
 	const why = "only showing is known to be harmless"
 	words := use.operands
-	for _, w := range words {
-		if !w.Literal {
-			return why
-		}
-	}
 	switch {
-	case len(words) == 0 || !listed(objects, words[0].Text):
+	case slices.ContainsFunc(words, func(w Word) bool { return !w.Literal }), len(words) == 0 || !words[0].in(objects):
 		return why
-	case len(words) == 1, listed(" show list ls ", words[1].Text):
+	case len(words) == 1, words[1].in(" show list ls "):
 		return ""
-	case len(words) == 3 && strings.HasPrefix(words[0].Text, "r") && words[1].Text == "get" && numericAddress(words[2].Text):
-		return ""
+	case len(words) == 3 && strings.HasPrefix(words[0].Text, "r") && words[1].is("get"):
+		if _, err := netip.ParseAddr(words[2].Text); err == nil {
+			return ""
+		}
 	}
 	return why
 }
 
-func numericAddress(s string) bool {
-	_, err := netip.ParseAddr(s)
-	return err == nil
-}
-
 // plainPIDs: of any other value pidof complains to the system's log.
-func plainPIDs(use usage) string {
-	for _, f := range use.flags {
-		if f.name == "-o" && !isNumber(f.value.Text) && f.value.Text != "%PPID" {
-			return "-o takes the number of a process"
-		}
-	}
-	return ""
-}
+var plainPIDs = unless("-o takes the number of a process", func(use usage) bool {
+	return !slices.ContainsFunc(use.values("-o"), func(w Word) bool { return !isNumber(w.Text) && w.Text != "%PPID" })
+})
 
 // lsofNumeric passes calls that look no host up: with -n or -t nothing is
 // printed that needs it, and plain files have none. A host can also be named
 // to look for, and some words that begin with + ask others or write.
 func lsofNumeric(use usage) string {
-	numeric := use.has("-n", "-t")
-	for _, f := range use.flags {
-		if f.name == "-i" && !portsOnly(f.value) {
-			return "it asks the network for the host in `" + f.value.Text + "`"
+	for _, w := range use.values("-i") {
+		if !portsOnly(w) {
+			return "it asks the network for the host in `" + w.Text + "`"
 		}
 	}
-	files := len(use.operands) > 0 && !use.has("-c", "-d", "-g", "-i", "-N", "-p", "-u", "-U")
+	files := len(use.operands) > 0 && !use.has("-c -d -g -i -N -p -u -U")
 	for _, w := range use.operands {
 		switch {
-		case w.prefix == "" || w.prefix[0] == '+' && !(w.Literal && listed(" +D +d +c +L +L1 ", w.Text)):
+		case w.prefix == "" || w.prefix[0] == '+' && !(w.in(" +D +d +c +L +L1 ")):
 			return "`" + w.Text + "` may be a flag of its own"
 		case use.has("-i") && !portsOnly(w):
 			return "it asks the network for the host in `" + w.Text + "`"
 		}
 	}
-	if !numeric && !files {
+	if !use.has("-n -t") && !files {
 		return "without -n it asks the network for names"
 	}
 	return ""

@@ -158,25 +158,16 @@ var fd = &program{
 }
 
 // noModules refuses what makes jq read files that no operand names.
-func noModules(use usage) string {
-	for _, w := range use.operands {
-		if strings.Contains(w.Text, "import") || strings.Contains(w.Text, "include") {
-			return "its filter may read another file"
-		}
-	}
-	return ""
-}
+var noModules = eachOperand("its filter may read another file", func(w Word) bool {
+	return !strings.Contains(w.Text, "import") && !strings.Contains(w.Text, "include")
+})
 
 // noResponseFile refuses @file, from which binutils read more arguments.
 func noResponseFile(use usage) string {
-	words := use.operands
 	for _, f := range use.flags {
-		words = append(words, f.value)
+		use.operands = append(use.operands, f.Value)
 	}
-	for _, w := range words {
-		if strings.HasPrefix(w.prefix, "@") || w.prefix == "" && w.Text != "" {
-			return "@file holds arguments that are not named here"
-		}
-	}
-	return ""
+	return eachOperand("@file holds arguments that are not named here", func(w Word) bool {
+		return !strings.HasPrefix(w.prefix, "@") && (w.prefix != "" || w.Text == "")
+	})(use)
 }

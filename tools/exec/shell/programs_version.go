@@ -32,7 +32,7 @@ const (
 )
 
 func asksVersion(w Word) bool {
-	return w.Literal && listed(" --version -version version -V -v ", w.Text)
+	return w.in(" --version -version version -V -v ")
 }
 
 // versionBy is a program that is asked only for its version, by --version or by one
@@ -41,20 +41,13 @@ func versionBy(short string) *program {
 	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
-// onlyVersion is the reason against further arguments; the program's name is added elsewhere.
-const onlyVersion = "more is asked than its version"
-
-func oneVersion(use usage) string {
-	if len(use.flags) != 1 || len(use.operands) > 0 {
-		return onlyVersion
-	}
-	return ""
-}
+// oneVersion is met by one flag and nothing else; the program's name is added to the reason elsewhere.
+var oneVersion = unless("more is asked than its version", func(use usage) bool { return len(use.flags) == 1 && len(use.operands) == 0 })
 
 // oneDashOnly: with two dashes it is another flag, or none.
 func oneDashOnly(use usage) string {
 	if strings.HasPrefix(use.first, "--") {
-		return onlyVersion
+		use.flags = nil
 	}
 	return oneVersion(use)
 }

@@ -46,7 +46,7 @@ func (a *redirections) redirection(r *syntax.Redirect) {
 		}
 		return
 	}
-	if target.Literal && target.Text == "/dev/null" || a.scope.remote {
+	if target.is("/dev/null") || a.scope.remote {
 		return
 	}
 	writes := r.Op != syntax.RdrIn && r.Op != syntax.DplIn

@@ -20,14 +20,8 @@ func (a *judge) sed(args []Word) string {
 	if why != "" {
 		return why
 	}
-	var parts []Word
-	named := use.operands
-	for _, f := range use.flags {
-		if f.name == "-e" || f.name == "--expression" {
-			parts = append(parts, f.value)
-		}
-	}
-	if parts == nil && !use.has("--help", "--version") {
+	parts, named := use.values("-e --expression"), use.operands
+	if parts == nil && !use.has("--help --version") {
 		if len(named) == 0 {
 			return "it has no script"
 		}
@@ -37,11 +31,9 @@ func (a *judge) sed(args []Word) string {
 		a.sedDoes(parts)
 		return why
 	}
-	for _, f := range use.flags {
-		if f.name == "-i" || f.name == "--in-place" {
-			a.sedInPlace(f.value, named)
-			return changesFiles
-		}
+	if suffixes := use.values("-i --in-place"); len(suffixes) > 0 {
+		a.sedInPlace(suffixes[0], named)
+		return changesFiles
 	}
 	for _, w := range named {
 		if why := a.readOperand(w); why != "" {

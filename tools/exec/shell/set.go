@@ -27,12 +27,7 @@ func (a *environment) readCommand(args []Word) string {
 	if why != "" {
 		return why
 	}
-	names := use.operands
-	for _, f := range use.flags {
-		if f.name == "-a" {
-			names = append(names, f.value)
-		}
-	}
+	names := append(use.operands, use.values("-a")...)
 	for _, w := range names {
 		if why := a.sets(w); why != "" {
 			return why
@@ -57,8 +52,8 @@ func (a *environment) mapfile(args []Word) string {
 		return "it sets MAPFILE; give it one name in lower case"
 	}
 	for _, f := range use.flags {
-		if f.name != "-t" && f.name != "-d" && !(f.value.Literal && isCount(f.value.Text)) { // it is arithmetic
-			return f.name + " takes a number"
+		if f.Name != "-t" && f.Name != "-d" && !(f.Value.Literal && isCount(f.Value.Text)) { // it is arithmetic
+			return f.Name + " takes a number"
 		}
 	}
 	return a.sets(use.operands[0])
