@@ -27,15 +27,6 @@ type analyzer struct {
 // A judge decides by the program that a command names. It walks on where that program runs others.
 type judge struct{ *analyzer }
 
-// outputs is what statements print, as far as that can be told without running them.
-type outputs struct{ *analyzer }
-
-// conditions are the tests in [[ ]].
-type conditions struct{ *analyzer }
-
-// redirections are judged one by one, whatever the command is that has them.
-type redirections struct{ *analyzer }
-
 // findings is what has been found so far, and whose doing it is.
 type findings struct {
 	place
@@ -308,13 +299,21 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	return last
 }
 
-// isolated walks statements that a shell of their own runs: what they do to
-// the working directory ends with them.
+// apart walks what leaves the shell where it is, with the variables and the input that it has, in the scope that it is in.
+// That the exit code may be that of any command lasts.
+func (a *analyzer) apart(walk func()) {
+	place, scope, variables, src, stdin := a.place, a.scope, a.variables, a.src, a.stdin
+	walk()
+	place.early = a.early
+	a.place, a.scope, a.variables, a.src, a.stdin = place, scope, variables, src, stdin
+}
+
+// isolated walks statements that a shell of their own runs.
 func (a *analyzer) isolated(stmts []*syntax.Stmt) (last string) {
-	cwds, moved, tells := a.cwds, a.moved, a.printsLocation
-	a.printsLocation = onlyPrintsLocation(stmts)
-	last = a.stmts(stmts)
-	a.cwds, a.moved, a.printsLocation = cwds, moved, tells
+	a.apart(func() {
+		a.printsLocation = onlyPrintsLocation(stmts)
+		last = a.stmts(stmts)
+	})
 	return last
 }
 

@@ -17,7 +17,7 @@ func identifier(x syntax.TestExpr) bool {
 
 // testClause judges [[ ]]. Its words are not split; the traps are the
 // operators that take a value as an expression or as a name.
-func (a *conditions) testClause(c *syntax.TestClause) string {
+func (a *analyzer) testClause(c *syntax.TestClause) string {
 	a.keyword("[[", c, func() {
 		a.present().Names = true
 		a.testExpr(c.X)
@@ -25,7 +25,7 @@ func (a *conditions) testClause(c *syntax.TestClause) string {
 	return "[["
 }
 
-func (a *conditions) testExpr(x syntax.TestExpr) {
+func (a *analyzer) testExpr(x syntax.TestExpr) {
 	switch x := x.(type) {
 	case *syntax.ParenTest:
 		a.testExpr(x.X)
@@ -58,14 +58,14 @@ func (a *conditions) testExpr(x syntax.TestExpr) {
 }
 
 // testSubscript lists what a literal operand runs that is taken for arithmetic.
-func (a *conditions) testSubscript(x syntax.TestExpr) {
+func (a *analyzer) testSubscript(x syntax.TestExpr) {
 	if w, ok := x.(*syntax.Word); ok && plainWord(w) {
 		a.subscript("[[", a.word(w))
 	}
 }
 
 // readTest lists the file that a test asks about.
-func (a *conditions) readTest(x syntax.TestExpr) {
+func (a *analyzer) readTest(x syntax.TestExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
 		return

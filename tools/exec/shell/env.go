@@ -62,7 +62,7 @@ func (a *judge) envCommand(args []Word) (why string, ok bool) {
 		return "", false
 	}
 	outer, before := a.scope, len(a.refusals)
-	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+	a.scope.asJudged()
 	a.scope.cleared = outer.cleared || use.cleared
 	a.scope.given = slices.Concat(outer.given, use.names)
 	a.inner("env", rest)

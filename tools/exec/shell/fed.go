@@ -16,7 +16,7 @@ func (a *judge) runsFed(via string, f *feed) {
 		return
 	}
 	f.walked = true
-	text, whole := (&outputs{a.analyzer}).ask(f)
+	text, whole := a.ask(f)
 	if !whole {
 		a.unknownScript()
 	}
@@ -90,7 +90,7 @@ func (a *judge) xargsFed(args []Word, quiet bool) {
 	if f == nil || slices.ContainsFunc(args[:len(args)-len(template)], namesFile) {
 		f = &feed{asked: true} // a file, or what the script itself is given
 	}
-	text, whole := (&outputs{a.analyzer}).ask(f)
+	text, whole := a.ask(f)
 	if !whole {
 		a.openTemplate(template, mark, quiet)
 		return

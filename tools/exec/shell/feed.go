@@ -72,7 +72,7 @@ func ownInput(name string) bool {
 }
 
 // ask works the text out.
-func (a *outputs) ask(f *feed) (text string, whole bool) {
+func (a *judge) ask(f *feed) (text string, whole bool) {
 	if f.asked {
 		return f.text, f.whole
 	}
@@ -89,7 +89,7 @@ func (a *outputs) ask(f *feed) (text string, whole bool) {
 	return f.text, f.whole
 }
 
-func (a *outputs) hereText(r *syntax.Redirect) (text string, whole bool) {
+func (a *judge) hereText(r *syntax.Redirect) (text string, whole bool) {
 	if r.Op == syntax.WordHdoc {
 		return a.wordText(r.Word)
 	}
@@ -129,7 +129,7 @@ func (a *analyzer) wordText(w *syntax.Word) (text string, whole bool) {
 }
 
 // prints is what statements print, one after the other.
-func (a *outputs) prints(stmts []*syntax.Stmt, before *feed) (text string, whole bool) {
+func (a *judge) prints(stmts []*syntax.Stmt, before *feed) (text string, whole bool) {
 	whole = true
 	for _, s := range stmts {
 		part, sure := a.stmtPrints(s, before)
@@ -141,7 +141,7 @@ func (a *outputs) prints(stmts []*syntax.Stmt, before *feed) (text string, whole
 	return text, whole
 }
 
-func (a *outputs) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole bool) {
+func (a *judge) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole bool) {
 	for _, r := range s.Redirs {
 		if r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc {
 			before = &feed{src: a.src, here: r}
@@ -163,7 +163,7 @@ func (a *outputs) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole b
 	return "", false
 }
 
-func (a *outputs) callPrints(c *syntax.CallExpr, before *feed) (text string, whole bool) {
+func (a *judge) callPrints(c *syntax.CallExpr, before *feed) (text string, whole bool) {
 	if len(c.Args) == 0 {
 		return "", true
 	}

@@ -71,7 +71,7 @@ func recurses(f Flag) bool {
 }
 
 // input finds what names a feed holds; ok is false when that is not known.
-func (a *outputs) foundIn(f *feed) (names namedFiles, ok bool) {
+func (a *judge) foundIn(f *feed) (names namedFiles, ok bool) {
 	if f == nil || f.here != nil || len(f.stmts) != 1 {
 		return names, false
 	}
@@ -82,7 +82,7 @@ func (a *outputs) foundIn(f *feed) (names namedFiles, ok bool) {
 	return names, ok
 }
 
-func (a *outputs) foundBy(s *syntax.Stmt) (names namedFiles, ok bool) {
+func (a *judge) foundBy(s *syntax.Stmt) (names namedFiles, ok bool) {
 	if s.Negated || s.Background || s.Coprocess || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) }) {
 		return names, false
 	}
@@ -115,7 +115,7 @@ func silencing(r *syntax.Redirect) bool {
 
 // plainWords are the words of a command that is nothing but literal words; nil:
 // it is more.
-func (a *outputs) plainWords(s *syntax.Stmt) (words []Word) {
+func (a *judge) plainWords(s *syntax.Stmt) (words []Word) {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(c.Assigns) > 0 || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) }) {
 		return nil

@@ -32,18 +32,26 @@ func (a *analyzer) declaration(c *syntax.FuncDecl) {
 		a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
 	}
 	outer, from, refusals := a.out, len(a.out.Commands), len(a.refusals)
-	cwds, moved, early, variables, stdin := a.cwds, a.moved, a.early, a.variables, a.stdin
-	a.variables, a.stdin = a.certainFunctions(), nil
-	a.inFunction++
-	a.stmt(c.Body)
-	a.inFunction--
-	a.cwds, a.moved, a.early, a.variables, a.stdin = cwds, moved, early, variables, stdin
+	early := a.early
+	a.apart(func() {
+		a.variables, a.stdin = a.certainFunctions(), nil
+		a.inFunction++
+		a.stmt(c.Body)
+		a.inFunction--
+	})
+	a.early = early
 	name := ""
 	if c.Name != nil {
 		name = c.Name.Value
 	}
 	_, again := a.functions[name]
-	if a.function(c); len(a.refusals) > refusals || again || !ownFunction(name) {
+	if a.functions == nil {
+		a.functions = map[string]function{}
+	}
+	if c.Name != nil {
+		a.functions[name] = function{body: c.Body, src: a.src}
+	}
+	if len(a.refusals) > refusals || again || !ownFunction(name) {
 		a.mute(refusals)
 		a.out.Opaque = outer.Opaque
 		a.hidden(text, "a function can stand in for any program")

@@ -205,17 +205,6 @@ func (a *environment) partText(part syntax.WordPart, choice map[string]string) (
 	return "", false, false
 }
 
-// function notes a declaration, so that calls can be followed.
-func (a *analyzer) function(c *syntax.FuncDecl) {
-	if c.Name == nil {
-		return
-	}
-	if a.functions == nil {
-		a.functions = map[string]function{}
-	}
-	a.functions[c.Name.Value] = function{body: c.Body, src: a.src}
-}
-
 // A function is where its body stands.
 type function struct {
 	body *syntax.Stmt
@@ -230,10 +219,12 @@ func (a *analyzer) callFunction(words []Word) {
 	}
 	a.instanced++
 	delete(a.functions, words[0].Text) // what calls itself is not followed
-	outer, src, variables, cwds, moved := a.enter(words[0].Text), a.src, a.variables, a.cwds, a.moved
-	a.scope.denyOnly, a.scope.followed, a.src = true, false, f.src
-	a.positional(words[1:])
-	a.stmt(f.body)
-	a.scope, a.src, a.variables, a.cwds, a.moved = outer, src, variables, cwds, moved
+	a.apart(func() {
+		a.enter(words[0].Text)
+		a.scope.asDenied()
+		a.src = f.src
+		a.positional(words[1:])
+		a.stmt(f.body)
+	})
 	a.functions[words[0].Text] = f
 }

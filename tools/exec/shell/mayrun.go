@@ -48,7 +48,7 @@ func (a *judge) mayRun(args []Word) {
 	}
 	if f := a.stdin; f != nil && !f.noted { // the first that may run it stands for all
 		f.noted = true
-		if text, _ := (&outputs{a.analyzer}).ask(f); text != "" && a.walkText(text) {
+		if text, _ := a.ask(f); text != "" && a.walkText(text) {
 			c.MayRun = append(c.MayRun, text)
 		}
 	}
@@ -75,7 +75,7 @@ func (a *judge) fedWords(name string) {
 		return
 	}
 	f.listed = true // the first that it is not known of stands for all
-	if text, _ := (&outputs{a.analyzer}).ask(f); a.walkText(text) {
+	if text, _ := a.ask(f); a.walkText(text) {
 		words := strings.Fields(withoutQuotes.Replace(text))
 		a.present().Fed = words[:min(len(words), maxFedWords)]
 	}

@@ -36,16 +36,10 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 	if !a.walk(1) {
 		return ""
 	}
-	if a.nested++; a.nested > maxScripts {
-		a.fail(ErrTooDeep)
-		a.nested--
-		return ""
-	}
-	outer := a.enter(via)
-	a.checkText(text)
-	last = a.script(text, lang)
-	a.scope = outer
-	a.nested--
+	a.nest(via, func() {
+		a.checkText(text)
+		last = a.script(text, lang)
+	})
 	return last
 }
 
@@ -81,17 +75,19 @@ func (a *judge) shell(name string, args []Word) (why, last string) {
 		return why, ""
 	}
 	a.lookThrough()
-	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
-	a.variables = a.inheritedVariables(a.scope)
-	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
-	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
-	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {
-		a.asPOSIX(name+" -c", text.Text, a.out.Commands[commands:], a.out.Redirects[redirects:])
-	}
+	early := a.early
+	a.apart(func() {
+		a.variables = a.inheritedVariables(a.scope)
+		commands, redirects, place := len(a.out.Commands), len(a.out.Redirects), a.place
+		last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
+		if a.cwds, a.moved = place.cwds, place.moved; name == "sh" || name == "dash" {
+			a.asPOSIX(name+" -c", text.Text, a.out.Commands[commands:], a.out.Redirects[redirects:])
+		}
+	})
 	if call.early || a.early {
 		last = ""
 	}
-	a.cwds, a.moved, a.early, a.variables = cwds, moved, early, variables
+	a.early = early
 	return "", last
 }
 

@@ -13,14 +13,14 @@ import (
 // process that starts the shell keeps its own among them.
 const highDescriptor = "a descriptor over 9 may be the caller's"
 
-func (a *redirections) redirect(r *syntax.Redirect) {
+func (a *analyzer) redirect(r *syntax.Redirect) {
 	outer := a.current
 	a.current = noCommand
 	a.redirection(r)
 	a.current = outer
 }
 
-func (a *redirections) redirection(r *syntax.Redirect) {
+func (a *analyzer) redirection(r *syntax.Redirect) {
 	text := a.source(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		a.hidden(text, "it sets a variable")
@@ -64,7 +64,7 @@ func (a *redirections) redirection(r *syntax.Redirect) {
 }
 
 // pipeline judges < <(list), which opens nothing but a pipe from the list.
-func (a *redirections) pipeline(w *syntax.Word) bool {
+func (a *analyzer) pipeline(w *syntax.Word) bool {
 	if len(w.Parts) != 1 {
 		return false
 	}
@@ -98,7 +98,7 @@ func isDescriptor(source string) bool {
 
 // heredoc judges the body, unless the delimiter is quoted. Only delimiters on
 // which all readers of shell agree are taken.
-func (a *redirections) heredoc(r *syntax.Redirect) {
+func (a *analyzer) heredoc(r *syntax.Redirect) {
 	quoted := false
 	text := a.source(r.Word)
 	inner := text

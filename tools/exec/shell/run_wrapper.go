@@ -324,8 +324,8 @@ func (a *analyzer) deniedText(via string, words []Word) {
 	if !a.walk(len(words)) {
 		return
 	}
-	outer, cwds, moved := a.scope, a.cwds, a.moved
-	a.scope.denyOnly, a.scope.followed = true, false
-	a.scriptIn(via, Command{Words: words}.String(), syntax.LangBash)
-	a.scope, a.cwds, a.moved = outer, cwds, moved
+	a.apart(func() {
+		a.scope.asDenied()
+		a.scriptIn(via, Command{Words: words}.String(), syntax.LangBash)
+	})
 }

@@ -32,7 +32,7 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 	defer func() { a.depth-- }()
 	outer, stdin := a.variables, a.stdin
 	for _, r := range s.Redirs {
-		(&redirections{a}).redirect(r)
+		a.redirect(r)
 		a.feeds(r)
 	}
 	left := s.Background || s.Coprocess || s.Disown
@@ -66,7 +66,10 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 			return a.stmt(c.Stmt)
 		}
 	case *syntax.IfClause:
-		a.ifClause(c)
+		for ; c != nil; c = c.Else {
+			a.stmts(c.Cond)
+			a.stmts(c.Then)
+		}
 	case *syntax.WhileClause:
 		a.loop(func() { a.stmts(c.Cond); a.stmts(c.Do) })
 	case *syntax.ForClause:
@@ -74,7 +77,7 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 	case *syntax.CaseClause:
 		a.caseClause(c)
 	case *syntax.TestClause:
-		return (&conditions{a}).testClause(c)
+		return a.testClause(c)
 	default:
 		a.otherCommand(cmd)
 	}
@@ -233,13 +236,6 @@ func eitherOf(x, y []string) []string {
 		return nil
 	}
 	return x
-}
-
-func (a *analyzer) ifClause(c *syntax.IfClause) {
-	for ; c != nil; c = c.Else {
-		a.stmts(c.Cond)
-		a.stmts(c.Then)
-	}
 }
 
 func (a *analyzer) forClause(c *syntax.ForClause) {

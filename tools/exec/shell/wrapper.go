@@ -21,16 +21,20 @@ func (a *analyzer) inner(via string, words []Word) (last string) {
 	if !a.walk(wordsOfCommand + len(words)) {
 		return ""
 	}
+	a.nest(via, func() { last = a.run(words, nil, Command{Words: withoutInput(words)}.String()) })
+	return last
+}
+
+// nest walks what the present command runs, unless that is too deep in others.
+func (a *analyzer) nest(via string, walk func()) {
 	if a.nested++; a.nested > maxScripts {
 		a.fail(ErrTooDeep)
-		a.nested--
-		return ""
+	} else {
+		outer := a.enter(via)
+		walk()
+		a.scope = outer
 	}
-	outer := a.enter(via)
-	last = a.run(words, nil, Command{Words: withoutInput(words)}.String())
-	a.scope = outer
 	a.nested--
-	return last
 }
 
 // enter begins the scope of what the present command runs, and returns the one
@@ -54,16 +58,24 @@ func (a *findings) lookThrough() {
 // beside walks what a program runs in a process of its own, perhaps many times: it is judged, but an allow rule has to
 // match the program, and what it does to the shell's place and variables ends with it.
 func (a *judge) beside(walk func()) {
-	scope, place, variables := a.scope, a.place, a.variables
-	a.scope.denyOnly, a.scope.followed = true, !scope.denyOnly || scope.followed
-	walk()
-	a.scope, a.place, a.variables = scope, place, variables
+	early := a.early
+	a.apart(func() {
+		a.scope.asJudged()
+		walk()
+	})
+	a.early = early
 }
+
+// asJudged makes the scope one that only deny and ask rules look through. It is judged if the scope around it is.
+func (s *scope) asJudged() { s.denyOnly, s.followed = true, !s.denyOnly || s.followed }
+
+// asDenied makes the scope one that only deny and ask rules look through, and for these alone.
+func (s *scope) asDenied() { s.denyOnly, s.followed = true, false }
 
 // denied lists what a wrapper runs for deny and ask rules only.
 func (a *analyzer) denied(via string, words []Word) {
 	outer, cwds := a.scope, a.cwds
-	a.scope.denyOnly, a.scope.followed = true, false
+	a.scope.asDenied()
 	a.inner(via, words)
 	a.scope, a.cwds = outer, cwds
 }
@@ -135,7 +147,7 @@ func (a *judge) xargsCalls(args []Word) string {
 	flags, rest := xargsFlags(args)
 	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
 		outer := a.scope
-		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+		a.scope.asJudged()
 		why := a.xargsRuns(rest, flags)
 		a.scope = outer
 		return why
@@ -200,7 +212,7 @@ func isCount(s string) bool { return s != "" && strings.Trim(s, "0123456789") ==
 // xargsRuns judges what xargs runs.
 func (a *judge) xargsRuns(args []Word, use xargsUse) string {
 	before := len(a.out.Commands)
-	names, known := (&outputs{a.analyzer}).foundIn(a.stdin)
+	names, known := a.foundIn(a.stdin)
 	known = known && names.zero == use.zero && !use.odd
 	if args[len(args)-1].input {
 		a.inner("xargs", args)
