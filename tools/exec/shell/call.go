@@ -250,7 +250,6 @@ type assign struct {
 	name  string
 	value Word
 	items []Word // of an array
-	array bool
 	// harmless: the name is on the fixed list of those that steer no program
 	// to another file or program, and the value is plain literal text.
 	harmless bool
@@ -270,7 +269,9 @@ func (a *analyzer) assign(as *syntax.Assign) assign {
 		out.name = as.Name.Value
 	}
 	if plainArray(as) {
-		out.items, out.array = a.arrayWords(as), true
+		for _, e := range as.Array.Elems {
+			out.items = append(out.items, a.words([]*syntax.Word{e.Value})...)
+		}
 		return out
 	}
 	if as.Index != nil || as.Array != nil {

@@ -150,8 +150,8 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 	}
 }
 
-// counted: a subscript that is a number, even that of a loop.
-func (a *environment) counted(x syntax.ArithmExpr) bool {
+// counted: a subscript or operand that is a number, even that of a loop.
+func (a *environment) counted(x syntax.Node) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && a.number(w)
 }
@@ -166,11 +166,7 @@ func keys(p *syntax.ParamExp) bool {
 // plainIndex: [@], [*] or a number.
 func plainIndex(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
-	if !ok {
-		return false
-	}
-	lit := w.Lit()
-	return lit == "@" || lit == "*" || isNumber(lit)
+	return ok && (w.Lit() == "@" || w.Lit() == "*" || isNumber(w.Lit()))
 }
 
 // arithmetic judges an expression. Bash evaluates the value of a variable as
@@ -213,21 +209,11 @@ func (a *environment) number(w *syntax.Word) bool {
 	if constant(w.Lit()) || a.numeral(w.Lit()) {
 		return true
 	}
-	parts := w.Parts
-	if len(parts) == 1 {
-		switch p := parts[0].(type) {
-		case *syntax.DblQuoted:
-			parts = p.Parts
-		case *syntax.SglQuoted:
-			return !p.Dollar && constant(p.Value)
-		}
-	}
-	if len(parts) != 1 {
-		return false
-	}
-	switch p := parts[0].(type) {
+	switch p := onlyPart(w).(type) {
 	case *syntax.Lit:
 		return constant(p.Value)
+	case *syntax.SglQuoted:
+		return !p.Dollar && constant(p.Value)
 	case *syntax.ParamExp:
 		return numeric(p) || a.numeral(simpleName(p))
 	case *syntax.ArithmExp:

@@ -107,7 +107,7 @@ func (a *judge) xargsFed(args []Word, quiet bool) {
 		}
 		return
 	}
-	read := wordsRead(text)
+	read := literalWords(withoutQuotes.Replace(text))
 	if quiet { // and so it is with these words, or else it should not be
 		a.filledIn(append(template[:len(template):len(template)], read...))
 		return
@@ -126,13 +126,6 @@ func namesFile(w Word) bool {
 // filledIn judges a command with the words that xargs reads.
 func (a *judge) filledIn(words []Word) {
 	a.beside(func() { a.inner("xargs", words) })
-}
-
-func wordsRead(text string) (words []Word) {
-	for _, word := range strings.Fields(withoutQuotes.Replace(text)) {
-		words = append(words, literalWord(word))
-	}
-	return words
 }
 
 var withoutQuotes = strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", " ")

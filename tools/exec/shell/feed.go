@@ -40,13 +40,9 @@ func (a *origin) feeds(r *syntax.Redirect) {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		a.stdin = &feed{src: a.src, here: r}
 	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
-		if len(r.Word.Parts) == 1 {
-			if p, ok := r.Word.Parts[0].(*syntax.ProcSubst); ok {
-				a.stdin = a.printedBy(p.Stmts)
-				return
-			}
-		}
-		if !ownInput(r.Word.Lit()) {
+		if p, ok := onlyPart(r.Word).(*syntax.ProcSubst); ok {
+			a.stdin = a.printedBy(p.Stmts)
+		} else if !ownInput(r.Word.Lit()) {
 			a.stdin = nil
 		}
 	}
@@ -63,13 +59,7 @@ func (a *origin) contents(w Word) *feed {
 	return a.substituted[w.feed-1]
 }
 
-func ownInput(name string) bool {
-	switch name {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "0":
-		return true
-	}
-	return false
-}
+func ownInput(name string) bool { return listed(" /dev/stdin /dev/fd/0 /proc/self/fd/0 0 ", name) }
 
 // ask works the text out.
 func (a *judge) ask(f *feed) (text string, whole bool) {

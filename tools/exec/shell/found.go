@@ -83,7 +83,7 @@ func (a *judge) foundIn(f *feed) (names namedFiles, ok bool) {
 }
 
 func (a *judge) foundBy(s *syntax.Stmt) (names namedFiles, ok bool) {
-	if s.Negated || s.Background || s.Coprocess || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) }) {
+	if !plainStmt(s) {
 		return names, false
 	}
 	if b, is := s.Cmd.(*syntax.BinaryCmd); is && b.Op == syntax.Pipe {
@@ -116,8 +116,8 @@ func silencing(r *syntax.Redirect) bool {
 // plainWords are the words of a command that is nothing but literal words; nil:
 // it is more.
 func (a *judge) plainWords(s *syntax.Stmt) (words []Word) {
-	c, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Assigns) > 0 || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) }) {
+	c := plainCall(s)
+	if c == nil {
 		return nil
 	}
 	for _, w := range c.Args {
@@ -159,10 +159,7 @@ func foundByFind(args []Word) (names namedFiles, ok bool) {
 	if at < 0 {
 		at = len(args)
 	}
-	names.starts = args[:at]
-	if len(names.starts) == 0 {
-		names.starts = []Word{literalWord(".")}
-	}
+	names.starts = startsOr(args[:at])
 	for i := at; i < len(args); i++ {
 		switch text := args[i].Text; {
 		case text == "-print0":

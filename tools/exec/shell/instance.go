@@ -89,16 +89,9 @@ func (a *analyzer) instances(c *syntax.CallExpr) (all [][]Word) {
 
 // params are the expansions of variables in a word.
 func params(w *syntax.Word) (found []*syntax.ParamExp) {
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.ParamExp:
+	for part := range allParts(w) {
+		if p, ok := part.(*syntax.ParamExp); ok {
 			found = append(found, p)
-		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				if p, ok := inner.(*syntax.ParamExp); ok {
-					found = append(found, p)
-				}
-			}
 		}
 	}
 	return found
@@ -151,28 +144,18 @@ func choices(names map[string][]string) (all []map[string]string) {
 func (a *analyzer) chosen(w *syntax.Word, choice map[string]string) []Word {
 	var b strings.Builder
 	split := false
-	for _, part := range w.Parts {
-		inner, quoted := []syntax.WordPart{part}, false
-		if q, ok := part.(*syntax.DblQuoted); ok {
-			inner, quoted = q.Parts, true
+	for part, quoted := range allParts(w) {
+		text, several, ok := a.partText(part, choice)
+		if !ok {
+			return []Word{{Text: a.source(w), shape: many}}
 		}
-		for _, part := range inner {
-			text, several, ok := a.partText(part, choice)
-			if !ok {
-				return []Word{{Text: a.source(w), shape: many}}
-			}
-			split = split || several || !quoted && strings.Contains(text, " ")
-			b.WriteString(text)
-		}
+		split = split || several || !quoted && strings.Contains(text, " ")
+		b.WriteString(text)
 	}
 	if !split {
 		return []Word{patternWord(b.String())}
 	}
-	var words []Word
-	for _, text := range strings.Fields(b.String()) {
-		words = append(words, literalWord(text))
-	}
-	return words
+	return literalWords(b.String())
 }
 
 // patternWord is a word as rules see it, though it may be a pattern of file names.

@@ -65,10 +65,7 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 
 // pipeline judges < <(list), which opens nothing but a pipe from the list.
 func (a *analyzer) pipeline(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	p, ok := w.Parts[0].(*syntax.ProcSubst)
+	p, ok := onlyPart(w).(*syntax.ProcSubst)
 	if !ok || p.Op != syntax.CmdIn {
 		return false
 	}

@@ -75,12 +75,8 @@ func (a *analyzer) assigned(as *syntax.Assign, set assign) *variable {
 	case value.Literal && value.Text != "":
 		v.solid, v.single = value.solid, unsplit(value.Text)
 		v.values = []string{value.Text}
-	case len(as.Value.Parts) == 1:
-		part := as.Value.Parts[0]
-		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
-			part = q.Parts[0]
-		}
-		switch p := part.(type) {
+	default:
+		switch p := onlyPart(as.Value).(type) {
 		case *syntax.ArithmExp:
 			v.number, v.single = true, true
 		case *syntax.CmdSubst:

@@ -82,6 +82,14 @@ func literalWord(s string) Word {
 	return Word{Text: s, Literal: true, prefix: s, solid: !strings.HasPrefix(s, "-"), path: quotedTilde(s)}
 }
 
+// literalWords are the words of a text, at its blanks.
+func literalWords(text string) (words []Word) {
+	for word := range strings.FieldsSeq(text) {
+		words = append(words, literalWord(word))
+	}
+	return words
+}
+
 // A wordBuilder collects what is known of one word from its parts.
 type wordBuilder struct {
 	a        *analyzer
@@ -260,15 +268,7 @@ func (b *wordBuilder) double(q *syntax.DblQuoted, first bool) {
 			b.dynamic(part, one, first && i == 0)
 			continue
 		}
-		s := lit.Value
-		for j := 0; j < len(s); j++ {
-			if s[j] == '\\' && j+1 < len(s) && strings.IndexByte("$`\"\\\n", s[j+1]) >= 0 {
-				if j++; s[j] == '\n' {
-					continue
-				}
-			}
-			b.add(s[j : j+1])
-		}
+		b.add(unescaped(lit.Value, true))
 	}
 }
 
