@@ -82,16 +82,16 @@ func (a *listing) sedInPlace(suffix Word, named []Word) {
 
 // sedDoes lists what a script that is refused reads, writes and runs by name.
 func (a *judge) sedDoes(parts []Word) {
-	lines := make([]string, len(parts))
-	for i, w := range parts {
-		lines[i] = w.Text
+	var lines []string
+	for _, w := range parts {
+		lines = append(lines, w.Text)
 	}
-	r := &sedReader{s: strings.Join(lines, "\n"), does: true}
+	r := &sedReader{cursor: cursor{s: strings.Join(lines, "\n")}, does: true}
 	for r.next() {
 		r.command()
 		if r.why != "" { // where it stands is not certain: on with the next line
 			r.why = ""
-			r.rest()
+			r.line()
 		}
 	}
 	for _, name := range r.reads {
