@@ -20,13 +20,11 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		return ""
 	}
 	if len(words) == 0 {
-		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}), len(a.refusals)
-		a.inherited("", text)
-		a.setOwn(c.Assigns, assigns, text)
-		a.as(i, func() {
+		a.list(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}, func() {
+			a.inherited("", text)
+			a.setOwn(c.Assigns, assigns, text)
 			a.valuesMayRun(slices.DeleteFunc(assigns, func(as assign) bool { return ownName(as.name) }))
 		})
-		a.judged(i, before)
 		return ""
 	}
 	if f, unsure := a.certain(words[0]); f != nil && len(assigns) == 0 {
@@ -82,6 +80,14 @@ func (a *findings) add(c Command) int {
 	return len(a.out.Commands) - 1
 }
 
+// list lists a command, and what judge reads, writes and refuses as its doing. It returns its index.
+func (a *findings) list(c Command, judge func()) int {
+	i, before := a.add(c), len(a.refusals)
+	a.as(i, judge)
+	a.judged(i, before)
+	return i
+}
+
 // as lists what judge reads and writes as the doing of command i.
 func (a *findings) as(i int, judge func()) {
 	outer := a.current
@@ -95,12 +101,9 @@ func (a *analyzer) run(words []Word, assigns []assign, text string) (last string
 	if words[0].is("--") && len(words) > 1 { // behind the keyword time; no program has that name
 		words = words[1:]
 	}
-	i := a.add(Command{
+	a.list(Command{
 		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal, Assigns: steering(assigns),
-	})
-	before := len(a.refusals)
-	a.as(i, func() { last = a.runAs(words, assigns, text) })
-	a.judged(i, before)
+	}, func() { last = a.runAs(words, assigns, text) })
 	return last
 }
 
@@ -255,16 +258,15 @@ type assign struct {
 	harmless bool
 }
 
-func (a *analyzer) assigns(nodes []*syntax.Assign) []assign {
-	list := make([]assign, len(nodes))
-	for i, as := range nodes {
-		list[i] = a.assign(as)
+func (a *analyzer) assigns(nodes []*syntax.Assign) (list []assign) {
+	for _, as := range nodes {
+		list = append(list, a.assign(as))
 	}
 	return list
 }
 
 func (a *analyzer) assign(as *syntax.Assign) assign {
-	out := assign{}
+	out := assign{value: literalWord("")}
 	if as.Name != nil {
 		out.name = as.Name.Value
 	}
@@ -283,8 +285,6 @@ func (a *analyzer) assign(as *syntax.Assign) assign {
 	if as.Value != nil {
 		out.value = a.word(as.Value)
 		plain = out.value.Literal && plainValue(out.name, out.value.Text)
-	} else {
-		out.value = literalWord("")
 	}
 	out.harmless = listed(harmlessNames, out.name) && plain && !as.Append && !as.Naked
 	return out
@@ -312,10 +312,8 @@ func plainValue(name, s string) bool {
 	if name == "PAGER" || name == "GIT_PAGER" { // the name of a program
 		return s == "cat"
 	}
-	return strings.Trim(s, plain) == "" && (!setsCharset(name) || plainCharset(s))
+	return strings.Trim(s, plain) == "" && (!listed(" LANG LC_ALL LC_CTYPE ", name) || plainCharset(s))
 }
-
-func setsCharset(name string) bool { return name == "LANG" || name == "LC_ALL" || name == "LC_CTYPE" }
 
 // plainCharset: no byte of ASCII is part of another character, as a backslash
 // is in Big5 and GBK, where bash and sed find other ends of words than here.

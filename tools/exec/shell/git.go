@@ -15,8 +15,7 @@ import (
 // --config-env (any setting), --git-dir, --work-tree (another repository and its
 // settings), --exec-path=, -p. So is -C, which is followed like cd where every
 // repository is looked at.
-const gitGlobal = "-P --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs" +
-	" --noglob-pathspecs --version --help --no-lazy-fetch --no-advice"
+const gitGlobal = gitHarmless + "--version --help"
 
 var gitSteers = map[string]string{
 	"-c": "changes a setting, which can name a program", "--config-env": "changes a setting, which can name a program", "--exec-path": "chooses its programs",
@@ -86,16 +85,7 @@ func (a *place) gitDirectory(args []Word) (rest []Word) {
 			a.cwds = nil
 			return args
 		}
-		var dirs []string
-		for _, cwd := range a.cwds {
-			for _, p := range dir.paths() {
-				dirs = addTo(dirs, join(cwd, p))
-			}
-		}
-		a.cwds = dirs
-	}
-	if len(a.cwds) > maxCwds {
-		a.cwds = nil
+		a.cwds = a.below(dir)
 	}
 	return args
 }

@@ -12,15 +12,13 @@ import (
 
 // eval runs in this very shell.
 func (a *judge) eval(args []Word) (why, last string) {
-	texts := make([]string, len(args))
 	for j, w := range args {
 		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
 			return a.unknownScript(), ""
 		}
-		texts[j] = w.Text
 	}
 	a.lookThrough()
-	return "", a.scriptIn("eval", strings.Join(texts, " "), syntax.LangBash)
+	return "", a.scriptIn("eval", Command{Words: args}.String(), syntax.LangBash)
 }
 
 // unknownScript is the reason against a script that is not literal.
@@ -48,7 +46,10 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 // ksh read more differently, and zsh always runs the user's .zshenv.
 func (a *judge) shell(name string, args []Word) (why, last string) {
 	call := scriptOperand(args)
-	text, why := call.text, call.why()
+	text := call.text
+	if call.odd != "" {
+		why = "`" + call.odd + "` makes it read other files or read text differently"
+	}
 	if text == nil {
 		switch {
 		case len(args) == 1 && args[0].Text == "--version":
@@ -110,6 +111,10 @@ func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Red
 	if a.out.Opaque.Empty() {
 		a.out.Opaque = second.Opaque
 	}
+	sameCommand := func(x, y Command) bool {
+		return x.Text == y.Text && x.String() == y.String() && x.ReadOnly == y.ReadOnly
+	}
+	sameRedirect := func(x, y Redirect) bool { return x.Text == y.Text }
 	if slices.EqualFunc(commands, second.Commands, sameCommand) && slices.EqualFunc(redirects, second.Redirects, sameRedirect) {
 		return
 	}
@@ -118,12 +123,6 @@ func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Red
 	a.out.Redirects = append(a.out.Redirects, second.Redirects...)
 	a.out.Reads, a.out.Writes = append(a.out.Reads, second.Reads...), append(a.out.Writes, second.Writes...)
 }
-
-func sameCommand(x, y Command) bool {
-	return x.Text == y.Text && x.String() == y.String() && x.ReadOnly == y.ReadOnly
-}
-
-func sameRedirect(x, y Redirect) bool { return x.Text == y.Text }
 
 // A shellCall is what the words after bash or sh ask for.
 type shellCall struct {
@@ -152,7 +151,7 @@ func scriptOperand(args []Word) (call shellCall) {
 			}
 			return call
 		case strings.HasPrefix(flag.Text, "--"):
-			call.refuse(flag)
+			call.odd = flag.Text
 			if flag.Text == "--rcfile" || flag.Text == "--init-file" {
 				i++
 			}
@@ -182,7 +181,7 @@ func (call *shellCall) source(a *analyzer) *feed {
 // are values.
 func (call *shellCall) flags(flag Word, after []Word) (values int) {
 	if !flag.Literal || flag.Text[0] == '+' {
-		call.refuse(flag)
+		call.odd = flag.Text
 	}
 	for _, c := range flag.Text[1:] {
 		switch c {
@@ -191,30 +190,20 @@ func (call *shellCall) flags(flag Word, after []Word) (values int) {
 			call.early = true
 		case 'o':
 			if call.early = true; values >= len(after) || !after[values].in(plainOptions) {
-				call.refuse(flag)
+				call.odd = flag.Text
 			}
 			values++
 		case 'O':
-			call.refuse(flag)
+			call.odd = flag.Text
 			values++
 		case 's':
 			call.stdin = true
-			call.refuse(flag)
+			call.odd = flag.Text
 		default:
-			call.refuse(flag)
+			call.odd = flag.Text
 		}
 	}
 	return values
-}
-
-func (call *shellCall) refuse(flag Word) { call.odd = flag.Text }
-
-// why is the reason against its flags; empty: there is none.
-func (call *shellCall) why() string {
-	if call.odd == "" {
-		return ""
-	}
-	return "`" + call.odd + "` makes it read other files or read text differently"
 }
 
 // set passes the options that only decide when the shell ends, and none at all,
@@ -227,16 +216,14 @@ func (a *judge) set(args []Word) (why string) {
 		a.positional(args)
 	}
 	for i := 0; i < len(args); i++ {
-		flags, ok := strings.CutPrefix(args[i].Text, "-")
-		if plus, turned := strings.CutPrefix(args[i].Text, "+"); turned {
-			flags, ok = plus, true
-		}
-		if !ok || !args[i].Literal || flags == "" || strings.Trim(flags, "euo") != "" {
-			return "it changes how the shell reads or runs what follows"
+		const other = "it changes how the shell reads or runs what follows"
+		flags := args[i].Text
+		if !args[i].Literal || len(flags) < 2 || flags[0] != '-' && flags[0] != '+' || strings.Trim(flags[1:], "euo") != "" {
+			return other
 		}
 		for range strings.Count(flags, "o") {
 			if i++; i >= len(args) || !args[i].in(plainOptions) {
-				return "it changes how the shell reads or runs what follows"
+				return other
 			}
 		}
 	}

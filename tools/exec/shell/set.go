@@ -91,19 +91,19 @@ func (a *environment) setsPlainly(c *syntax.DeclClause) bool {
 func (a *analyzer) declares(c *syntax.DeclClause) {
 	text := a.source(c)
 	assigns := a.assigns(c.Args)
-	i, before := a.listDecl(c, a.source), len(a.refusals)
-	a.inherited("", text)
-	a.as(i, func() { a.valuesMayRun(assigns) })
-	for j, as := range c.Args {
-		if as.Naked { // empty in a function, and as it was elsewhere
-			if why := a.reset(as.Name.Value); why != "" {
-				a.refuse(text, why)
+	a.list(a.declaredBy(c), func() {
+		a.inherited("", text)
+		a.valuesMayRun(assigns)
+		for j, as := range c.Args {
+			if as.Naked { // empty in a function, and as it was elsewhere
+				if why := a.reset(as.Name.Value); why != "" {
+					a.refuse(text, why)
+				}
+				continue
 			}
-			continue
+			a.setOwn(c.Args[j:j+1], assigns[j:j+1], text)
 		}
-		a.setOwn(c.Args[j:j+1], assigns[j:j+1], text)
-	}
-	a.judged(i, before)
+	})
 }
 
 // onlySetter: the words are a builtin that sets variables and does nothing else.

@@ -75,7 +75,13 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 	case *syntax.ForClause:
 		a.loop(func() { a.forClause(c) })
 	case *syntax.CaseClause:
-		a.caseClause(c)
+		a.expansions(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				a.pattern(p)
+			}
+			a.stmts(item.Stmts)
+		}
 	case *syntax.TestClause:
 		return a.testClause(c)
 	default:
@@ -128,11 +134,10 @@ func (a *findings) anywhere(from int) {
 // rule for the rest does not cover it, and judges it.
 func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	text := a.source(n)
-	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
-	before := len(a.refusals)
-	a.inherited("", text)
-	a.as(i, judge)
-	a.judged(i, before)
+	a.list(Command{Name: name, Words: []Word{{Text: text}}, Text: text}, func() {
+		a.inherited("", text)
+		judge()
+	})
 }
 
 // showing finds declarations that print what there is, by plain names.
@@ -154,7 +159,7 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 		a.forget()
 		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
 	}
-	i := a.listDecl(c, a.source)
+	i := a.add(a.declaredBy(c))
 	a.judged(i, before)
 	for _, as := range c.Args {
 		value := a.assign(as)
@@ -168,13 +173,13 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 	}
 }
 
-// listDecl lists a declaration, and returns its index.
-func (a *findings) listDecl(c *syntax.DeclClause, source func(syntax.Node) string) int {
+// declaredBy is a declaration as a command.
+func (a *analyzer) declaredBy(c *syntax.DeclClause) Command {
 	words := []Word{literalWord(c.Variant.Value)}
 	for _, as := range c.Args {
-		words = append(words, Word{Text: source(as), shape: many})
+		words = append(words, Word{Text: a.source(as), shape: many})
 	}
-	return a.add(Command{Name: c.Variant.Value, Words: words, Text: source(c), Literal: true})
+	return Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true}
 }
 
 // binary: what follows && or || or a pipe decides the exit code.
@@ -276,16 +281,6 @@ func (a *analyzer) over(l *syntax.WordIter) *variable {
 		a.refuse(a.source(l), "by another name a device could not be told from a file")
 	}
 	return v
-}
-
-func (a *analyzer) caseClause(c *syntax.CaseClause) {
-	a.expansions(c.Word)
-	for _, item := range c.Items {
-		for _, p := range item.Patterns {
-			a.pattern(p)
-		}
-		a.stmts(item.Stmts)
-	}
 }
 
 // pattern judges a word that is matched and not expanded to files: extended
