@@ -107,7 +107,9 @@ func (a *analyzer) result(last string) Analysis {
 		a.blame()
 	}
 	out := a.out
-	out.Background = out.Background || slices.ContainsFunc(out.Commands, Command.detaches)
+	out.Background = out.Background || slices.ContainsFunc(out.Commands, func(c Command) bool { // it is meant to outlive the script
+		return listed(" nohup setsid ", path.Base(c.Name))
+	})
 	out.Walked = a.walked
 	if out.Err == nil && !a.early {
 		out.Last = last
@@ -119,12 +121,6 @@ func (a *analyzer) result(last string) Analysis {
 	}
 	out.Unlisted = out.Unlisted || out.Err != nil
 	return out
-}
-
-// detaches reports whether what the command runs is meant to outlive the script.
-func (c Command) detaches() bool {
-	name := path.Base(c.Name)
-	return name == "nohup" || name == "setsid"
 }
 
 // blame ensures that a script that is not read-only has a part that is not. How parts

@@ -36,20 +36,14 @@ const maxItems = 256
 // list notes all elements of an array, if they are not too many.
 func (v *variable) list(words []Word) {
 	if v.listed = len(words) <= maxItems; v.listed {
-		v.items = laterAll(words)
+		v.items = slices.Clone(words)
+		for i, w := range words {
+			v.items[i] = w.later()
+		}
 	}
 }
 
-// laterAll are words as they are where they are used later, in another directory
-// perhaps.
-func laterAll(words []Word) []Word {
-	later := make([]Word, len(words))
-	for i, w := range words {
-		later[i] = w.later()
-	}
-	return later
-}
-
+// later is the word as it is where it is used later, in another directory perhaps.
 func (w Word) later() Word {
 	texts := textsOf(w)
 	next := Word{Text: w.Text, shape: w.shape, prefix: w.prefix, solid: w.solid}

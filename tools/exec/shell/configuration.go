@@ -64,9 +64,9 @@ const builtins = " : . [ [[ (( alias bg bind break builtin caller cd command com
 // for a newer one, or keep a log: only where it is confined does it just read.
 func LooksAround(name string) bool { return listed(" go npm gh ", base(name)) }
 
-// Searched reports whether the command is looked for along PATH.
+// Searched reports whether the command is looked for along PATH. Another shell that runs it has the same builtins.
 func (c Command) Searched() bool {
-	return c.Literal && !c.Function && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !c.byShell())
+	return c.Literal && !c.Function && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !strings.HasSuffix(c.Via, " -c"))
 }
 
 // SearchedByProgram reports whether not the shell that runs the script looks for the
@@ -74,6 +74,3 @@ func (c Command) Searched() bool {
 func (c Command) SearchedByProgram() bool {
 	return !listed(" eval command builtin expansion ", c.Via) && c.Via != ""
 }
-
-// byShell: another shell runs it, which has the same builtins.
-func (c Command) byShell() bool { return strings.HasSuffix(c.Via, " -c") }

@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,7 +90,7 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 			return use, nil, w.Literal && w.Text != "" && w.Text[0] != '-'
 		case !set || !syntax.ValidName(name):
 			return use, args, true
-		case name == "PATH" && w.Literal && systemPath(value):
+		case name == "PATH" && w.Literal && systemPath.MatchString(value):
 			use.path = true
 		case listed(harmlessNames, name) && w.Literal && plainValue(name, value):
 		default:
@@ -101,8 +102,4 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 }
 
 // systemPath: a value for PATH that has only directories of the system.
-func systemPath(value string) bool {
-	return !slices.ContainsFunc(strings.Split(value, ":"), func(dir string) bool {
-		return !listed(" /bin /usr/bin /sbin /usr/sbin ", dir)
-	})
-}
+var systemPath = regexp.MustCompile(`^(/usr)?/s?bin(:(/usr)?/s?bin)*$`)

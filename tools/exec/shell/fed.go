@@ -109,12 +109,12 @@ func (a *judge) xargsFed(args []Word, quiet bool) {
 	}
 	read := literalWords(withoutQuotes.Replace(text))
 	if quiet { // and so it is with these words, or else it should not be
-		a.filledIn(append(template[:len(template):len(template)], read...))
+		a.filledIn(append(slices.Clip(template), read...))
 		return
 	}
-	a.denied("xargs", append(template[:len(template):len(template)], read...))
+	a.denied("xargs", append(slices.Clip(template), read...))
 	for i := 0; len(read) > 1 && i < min(len(read), maxFed); i++ {
-		a.denied("xargs", append(template[:len(template):len(template)], read[i]))
+		a.denied("xargs", append(slices.Clip(template), read[i]))
 	}
 }
 
@@ -177,7 +177,7 @@ func filled(template []Word, mark string, by Word) []Word {
 // openTemplate lists a command some of whose words are read, so that rules treat it as
 // more than what is written.
 func (a *judge) openTemplate(template []Word, mark string, quiet bool) {
-	words := append(template[:len(template):len(template)], Word{Text: xargsInput, shape: many})
+	words := append(slices.Clip(template), Word{Text: xargsInput, shape: many})
 	if mark != "" {
 		words = filled(template, mark, Word{})
 	}

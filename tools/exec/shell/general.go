@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // General returns the words for what the command does, with " *" behind them for what it is about; the command as
@@ -40,7 +41,7 @@ func generalised(words []Word) string {
 		return name + " *"
 	case known:
 		return own.generalised(words)
-	case isScript(name):
+	case strings.Contains(name, "/") && scriptShape.MatchString(name) && !Passing(name): // a script of the workspace
 		return name + " *"
 	case strings.Contains(name, "/"), listed(tooMuch, unversioned.ReplaceAllString(name, "")):
 		return ""
@@ -107,8 +108,9 @@ var (
 	fileShape = regexp.MustCompile(`\.[a-z]{1,6}$`)
 	delicate  = regexp.MustCompile(`(?i)pass|token|secret|key|auth|login|cred|bearer|force|delete|destroy|drop|mirror|purge|flush|reset|clear|abort|discard|prune|expire|--hard|(?-i:^-[A-Za-z]*[fDBCM])`)
 	// unversioned takes the version off the name of a language.
-	unversioned = regexp.MustCompile(`[0-9.]+$`)
-	scriptShape = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
+	unversioned  = regexp.MustCompile(`[0-9.]+$`)
+	alphanumeric = regexp.MustCompile(`[0-9A-Za-z]+`)
+	scriptShape  = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
 )
 
 // isName reports whether a word names a subcommand, a target or a script, not a file, number or identifier.
@@ -121,11 +123,6 @@ func IsRelativeFile(word string) bool {
 	return !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "-") && (strings.Contains(word, "/") || fileShape.MatchString(word))
 }
 
-// isScript reports whether a program is a script of the workspace.
-func isScript(name string) bool {
-	return strings.Contains(name, "/") && scriptShape.MatchString(name) && !Passing(name)
-}
-
 // isOwnDir reports whether a word is a directory of the workspace by name.
 func isOwnDir(text string) bool {
 	return text == "." || strings.HasPrefix(text, "./") && !strings.ContainsAny(text, "*()") && !strings.Contains(text, "..") && !Passing(text)
@@ -133,16 +130,9 @@ func isOwnDir(text string) bool {
 
 // Passing reports whether there is a part in a text, such as a hash or the number of an issue, that next time is another.
 func Passing(text string) bool {
-	isDigit := func(c rune) bool { return c >= '0' && c <= '9' }
-	between := func(c rune) bool { return !isDigit(c) && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') }
-	return slices.ContainsFunc(strings.FieldsFunc(text, between), func(run string) bool {
-		count := 0
-		for _, c := range run {
-			if isDigit(c) {
-				count++
-			}
-		}
-		return count >= 3 || count >= 2 && len(run) >= 6 || len(run) > 24
+	return slices.ContainsFunc(alphanumeric.FindAllString(text, -1), func(run string) bool {
+		digits := len(run) - len(strings.Join(strings.FieldsFunc(run, unicode.IsDigit), ""))
+		return digits >= 3 || digits >= 2 && len(run) >= 6 || len(run) > 24
 	})
 }
 

@@ -5,6 +5,7 @@ package shell
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -255,12 +256,7 @@ func (p *program) manner(use usage) Manner {
 }
 
 func spreading(words []Word) bool {
-	for _, w := range words {
-		if w.shape > one {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w Word) bool { return w.shape > one })
 }
 
 func (a *listing) writeOperands(p *program, use usage, named []Word) (why string) {
@@ -333,7 +329,7 @@ func (a *place) opensDevice(w Word) bool {
 func loudFile(p string) bool {
 	p = path.Clean(p)
 	if name, ok := strings.CutPrefix(p, "/dev/"); ok {
-		return !quietDevice(name)
+		return !quietDevice.MatchString(name)
 	}
 	if strings.HasPrefix(p, "/inet") {
 		return true
@@ -347,13 +343,7 @@ func loudFile(p string) bool {
 		descriptor != "" && (len(descriptor) > 1 || !isNumber(descriptor))
 }
 
-func quietDevice(name string) bool {
-	switch name {
-	case "null", "zero", "urandom", "random", "stdin":
-		return true
-	}
-	return len(name) == len("fd/0") && strings.HasPrefix(name, "fd/") && isNumber(name[len("fd/"):])
-}
+var quietDevice = regexp.MustCompile(`^(null|zero|urandom|random|stdin|fd/[0-9])$`)
 
 func (a *listing) writeOperand(m Manner, w Word) {
 	if w.holds() {

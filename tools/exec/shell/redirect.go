@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -12,13 +13,6 @@ import (
 // highDescriptor is the reason against descriptors of more than one digit: the
 // process that starts the shell keeps its own among them.
 const highDescriptor = "a descriptor over 9 may be the caller's"
-
-func (a *analyzer) redirect(r *syntax.Redirect) {
-	outer := a.current
-	a.current = noCommand
-	a.redirection(r)
-	a.current = outer
-}
 
 func (a *analyzer) redirection(r *syntax.Redirect) {
 	text := a.source(r)
@@ -40,7 +34,7 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 		return
 	}
 	target := a.word(r.Word)
-	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && isDescriptor(a.source(r.Word)) {
+	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && descriptor.MatchString(a.source(r.Word)) {
 		if len(strings.TrimSuffix(a.source(r.Word), "-")) > 1 {
 			a.hidden(text, highDescriptor)
 		}
@@ -88,10 +82,8 @@ func (a *listing) input(target Word, text string) {
 	}
 }
 
-// isDescriptor: 2, - or 2-, without any quoting.
-func isDescriptor(source string) bool {
-	return source != "" && strings.Trim(strings.TrimSuffix(source, "-"), "0123456789") == ""
-}
+// descriptor is 2, - or 2-, without any quoting.
+var descriptor = regexp.MustCompile(`^([0-9]+-?|-)$`)
 
 // heredoc judges the body, unless the delimiter is quoted. Only delimiters on
 // which all readers of shell agree are taken.

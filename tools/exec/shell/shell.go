@@ -155,19 +155,12 @@ func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
 func AnalyzeIn(script string, s Setting) Analysis {
 	a := &analyzer{aliases: s.Aliases, looked: s.Looked}
 	a.cwds, a.current, a.variables = []string{"."}, noCommand, exportedTo(script, s.Environ)
-	if err := oversize(script); err != nil {
-		a.fail(err)
+	if len(script) > maxLength && utf8.RuneCountInString(script) > maxLength {
+		a.fail(ErrTooLong)
 	}
 	a.checkText(script)
 	last := a.script(script, syntax.LangBash)
 	return a.result(last)
-}
-
-func oversize(script string) error {
-	if len(script) > maxLength && utf8.RuneCountInString(script) > maxLength {
-		return ErrTooLong
-	}
-	return nil
 }
 
 // checkText refuses text that bash and the parser may take apart differently:

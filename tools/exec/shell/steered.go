@@ -178,15 +178,13 @@ func obeys(program, name, value string) bool {
 	program = base(program)
 	own, known := steeredBy[program]
 	if !known && program != "" {
-		return fits(everyProgram, name) || fits(anyProgram, name) || strings.HasPrefix(name, capitals(program))
+		return fits(everyProgram, name) || fits(anyProgram, name) || strings.HasPrefix(name, strings.ToUpper(capitals.Replace(program)))
 	}
 	return fits(everyProgram, name) || fits(own, name)
 }
 
-// capitals is what the names of variables begin with that are a program's own.
-func capitals(program string) string {
-	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_", "+", "X").Replace(program))
-}
+// capitals makes of a program's name, in capitals, what the names of variables begin with that are its own.
+var capitals = strings.NewReplacer("-", "_", ".", "_", "+", "X")
 
 // fits reports whether a name is in a list of names, of which some end in *.
 func fits(list []string, name string) bool {

@@ -32,7 +32,7 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 	defer func() { a.depth-- }()
 	outer, stdin := a.variables, a.stdin
 	for _, r := range s.Redirs {
-		a.redirect(r)
+		a.as(noCommand, func() { a.redirection(r) })
 		a.feeds(r)
 	}
 	left := s.Background || s.Coprocess || s.Disown

@@ -76,9 +76,9 @@ func (t *scriptState) enter(c *shell.Command) {
 		words = []shell.Word{{Text: "~"}}
 	}
 	readings := t.readings(words[0])
-	if len(readings) > 1 || t.here == "" {
+	if len(readings) > 1 {
 		t.here = ""
-	} else {
+	} else if t.here != "" {
 		t.here = t.absolute(t.here, readings[0].text)
 	}
 	for _, r := range readings {
@@ -120,7 +120,7 @@ func (t *scriptState) kind(dir string) kind {
 	for rest := strings.Trim(dir, "/"); rest != ""; {
 		name, further, _ := strings.Cut(rest, "/")
 		next := path.Join(k.above, name)
-		if t.special(next) == "" && !slices.Contains(temporary, next) && !holdsDevices(next) {
+		if t.special(next) == "" && !among(temporary, next) && !holdsDevices(next) {
 			k.depth = 1 + strings.Count(rest, "/") // nothing below such a name is worth asking about
 			break
 		}
@@ -139,10 +139,8 @@ func (t *scriptState) implausible(dir, name string) bool {
 }
 
 // topLevel is what there is in / by the Filesystem Hierarchy Standard 3.0 and on macOS.
-var topLevel = []string{
-	"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys",
-	"tmp", "usr", "var", "Applications", "Library", "System", "Users", "Volumes", "cores", "private",
-}
+var topLevel = strings.Fields("bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys" +
+	" tmp usr var Applications Library System Users Volumes cores private")
 
 // holdsDevices reports whether names below may be devices, which are told apart by their whole names.
 func holdsDevices(name string) bool {
@@ -203,18 +201,14 @@ func feeder(wrappers []int, i int) int {
 	return i - 1
 }
 
-// strays reports whether cd may go elsewhere than its operand, by what the environment holds.
-func (t *scriptState) strays() bool {
-	return slices.ContainsFunc(t.Environ, func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") })
-}
-
 // movers are wrappers with the flags that name a directory in which they run what they run.
-var movers = map[string][]string{"env": {"-C", "--chdir"}, "sudo": {"-D", "--chdir"}, "systemd-run": {"--working-directory"}}
+var movers = map[string]string{"env": "-C --chdir", "sudo": "-D --chdir", "systemd-run": "--working-directory"}
 
 // placesOf returns where command i may run: where the script is, and where what runs it goes.
 func (t *scriptState) placesOf(i int) []string {
 	dirs := t.dirs
-	if known := t.commands[i].Dirs; len(known) > 0 && !t.strays() {
+	strays := func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") } // cd may go elsewhere than its operand
+	if known := t.commands[i].Dirs; len(known) > 0 && !slices.ContainsFunc(t.Environ, strays) {
 		dirs = nil
 		for _, dir := range known {
 			dirs = append(dirs, t.absolute(t.Dir, dir))
@@ -222,7 +216,7 @@ func (t *scriptState) placesOf(i int) []string {
 	}
 	for k := t.wrappers[i]; k >= 0 && t.step(1); k = t.wrappers[k] {
 		words := t.commands[k].Words
-		for _, flag := range movers[path.Base(t.commands[k].Name)] {
+		for flag := range strings.FieldsSeq(movers[path.Base(t.commands[k].Name)]) {
 			for j, word := range words {
 				to, attached := strings.CutPrefix(word.Text, flag)
 				switch {
@@ -241,7 +235,7 @@ func (t *scriptState) placesOf(i int) []string {
 }
 
 // shells take the text of a script as a word.
-var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "eval", "su", "trap", "alias"}
+const shells = "bash sh dash zsh ksh eval su trap alias"
 
 // take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
 // not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
@@ -250,7 +244,7 @@ func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
 	for i := range commands {
 		c := &commands[i]
 		t.commands = append(t.commands, *c)
-		if !slices.Contains(shells, path.Base(c.Name)) {
+		if !among(shells, path.Base(c.Name)) {
 			continue
 		}
 		found := shell.Analyze(innerText(commands, wrappers, i))
@@ -290,7 +284,7 @@ func innerText(commands []shell.Command, wrappers []int, i int) string {
 		return strings.Join(texts, " ")
 	}
 	from := feeder(wrappers, i)
-	if len(operands(c)) > 0 || from < 0 || !slices.Contains(outputPrograms, commands[from].Name) {
+	if len(operands(c)) > 0 || from < 0 || !among(outputPrograms, commands[from].Name) {
 		return ""
 	}
 	for _, word := range operands(&commands[from]) {
@@ -300,7 +294,7 @@ func innerText(commands []shell.Command, wrappers []int, i int) string {
 }
 
 // outputPrograms print their operands.
-var outputPrograms = []string{"echo", "printf"}
+const outputPrograms = "echo printf"
 
 // prints returns the words that a command prints if it prints its operands.
 func (t *scriptState) prints(c *shell.Command) (found []reading) {
