@@ -13,7 +13,7 @@ import (
 // narrow judges a call of one of the programs here; ok is false when it is none of
 // them, or asks only for the version.
 func (a *listing) narrow(name string, args []Word) (why string, ok bool) {
-	if len(args) == 1 && args[0].Literal && (strings.HasPrefix(args[0].Text, "-") || args[0].Text == "version") {
+	if len(args) == 1 && args[0].Literal && (args[0].dashed() || args[0].Text == "version") {
 		return "", false
 	}
 	switch name {
@@ -86,7 +86,7 @@ func (a *listing) yq(args []Word) bool {
 		return false
 	}
 	for _, w := range args[1:] {
-		if !w.Literal || strings.HasPrefix(w.Text, "-") || a.readOperand(w) != "" {
+		if !w.Literal || w.dashed() || a.readOperand(w) != "" {
 			return false
 		}
 	}

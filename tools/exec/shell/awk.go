@@ -84,7 +84,7 @@ func (a *judge) awkDoes(program string) {
 	}
 	each(awkNames.reads, func(name string) { a.read(literalWord(name).path) })
 	each(awkNames.writes, func(name string) { a.write(Fills, literalWord(name).path) })
-	each(awkNames.starts, func(text string) { a.deniedText("awk", []Word{{Text: text}}) })
+	each(awkNames.starts, func(text string) { a.deniedText("awk", text) })
 }
 
 // steers: the assignment of a variable that names files.

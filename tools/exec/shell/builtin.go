@@ -43,7 +43,7 @@ func (a *judge) builtin(name string, args []Word) (why string, ok bool) {
 			return shows[name].why, true
 		}
 	case "shopt":
-		if len(args) == 1 && args[0].Literal && !strings.HasPrefix(args[0].Text, "-") {
+		if len(args) == 1 && args[0].Literal && !args[0].dashed() {
 			return "", true // whether an option is set
 		}
 	case "unalias", "enable", "bind":
@@ -80,7 +80,7 @@ func (a *judge) cdCommand(args []Word) string {
 		return ""
 	}
 	w := args[0]
-	if len(args) > 1 || w.shape != known && w.shape != one || w.Literal && strings.HasPrefix(w.Text, "-") && w.Text != "-" {
+	if len(args) > 1 || w.shape != known && w.shape != one || w.Literal && w.dashed() && w.Text != "-" {
 		a.cd(Word{shape: many})
 		return "where it goes is only known when it runs"
 	}

@@ -136,9 +136,12 @@ func (w Word) is(text string) bool { return w.Literal && w.Text == text }
 // in reports whether the word is literally one of a list, which is separated by blanks and has one at each end.
 func (w Word) in(list string) bool { return w.Literal && listed(list, w.Text) }
 
+// dashed reports whether the word as written looks like a flag.
+func (w Word) dashed() bool { return strings.HasPrefix(w.Text, "-") }
+
 // MayName reports whether a program may take the word for the name of a file, and not for a flag.
 func (w Word) MayName() bool {
-	return w.Text != "" && !strings.HasPrefix(w.Text, "-") && !strings.ContainsRune(w.Text, 0)
+	return w.Text != "" && !w.dashed() && !strings.ContainsRune(w.Text, 0)
 }
 
 // Source returns the command as written, with single blanks, if it is literal, assigns nothing and has quotes in it;

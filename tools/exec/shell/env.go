@@ -58,7 +58,7 @@ type envUse struct {
 // does more than to set variables and to take them away.
 func (a *judge) envCommand(args []Word) (why string, ok bool) {
 	use, rest, ok := envWords(args)
-	if !ok || use.cleared && !use.path || len(rest) == 0 || !rest[0].Literal || strings.HasPrefix(rest[0].Text, "-") ||
+	if !ok || use.cleared && !use.path || len(rest) == 0 || !rest[0].Literal || rest[0].dashed() ||
 		len(use.names) > 0 && !listed(plainShells, base(rest[0].Text)) {
 		return "", false
 	}

@@ -21,7 +21,7 @@ func (a *judge) runsFed(via string, f *feed) {
 		a.unknownScript()
 	}
 	if text != "" {
-		a.deniedText(via, []Word{{Text: text}})
+		a.deniedText(via, text)
 	}
 }
 
@@ -41,7 +41,7 @@ func (a *judge) texts(name string, args []Word) {
 		if len(args) > 1 && args[0].is("--") {
 			args = args[1:]
 		}
-		if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {
+		if len(args) > 1 && !args[0].dashed() {
 			a.keptText(name, args[0], args[0].Text)
 		}
 	case "alias":
@@ -68,7 +68,7 @@ func (a *judge) keptText(name string, w Word, text string) {
 		a.unknownScript()
 	case text != "":
 		before := len(a.out.Commands)
-		a.deniedText(name, []Word{{Text: text}})
+		a.deniedText(name, text)
 		a.anywhere(before)
 	}
 }

@@ -24,7 +24,7 @@ func (a *judge) gitAlias(name, alias string, rest []Word) (why, last string) {
 			}
 			return a.gitRefused("the alias `" + name + "` runs a script")
 		}
-		a.deniedText("git alias", append([]Word{{Text: script}}, rest...))
+		a.deniedWords("git alias", append([]Word{{Text: script}}, rest...))
 		return a.gitRefused("the alias `" + name + "` runs a script")
 	}
 	words, ok := splitAlias(alias)

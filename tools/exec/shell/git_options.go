@@ -28,7 +28,7 @@ func subcommand(words []Word) (rest []Word, safe bool) {
 	at := 1
 	for ; at < len(words); at++ {
 		w := words[at]
-		if w.Literal && !strings.HasPrefix(w.Text, "-") {
+		if w.Literal && !w.dashed() {
 			break
 		}
 		switch {

@@ -157,7 +157,7 @@ func configKeys(args []Word, named []string) []string {
 func plainWords(args []Word) (found []string) {
 	for _, w := range args {
 		switch {
-		case strings.HasPrefix(w.Text, "-"):
+		case w.dashed():
 		case w.Literal:
 			found = append(found, w.Text)
 		default:

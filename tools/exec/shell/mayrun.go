@@ -83,7 +83,7 @@ func (a *judge) fedWords(name string) {
 
 // renames notes what `hash -p FILE NAME` makes of a name.
 func (a *environment) renames(args []Word) {
-	flag := func(w Word) bool { return strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "p") }
+	flag := func(w Word) bool { return w.dashed() && strings.Contains(w.Text, "p") }
 	at := slices.IndexFunc(args, flag)
 	if at < 0 {
 		return

@@ -13,7 +13,7 @@ import (
 // eval runs in this very shell.
 func (a *judge) eval(args []Word) (why, last string) {
 	for j, w := range args {
-		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
+		if !w.Literal || j == 0 && w.dashed() {
 			return a.unknownScript(), ""
 		}
 	}
@@ -71,7 +71,7 @@ func (a *judge) shell(name string, args []Word) (why, last string) {
 		why = name + " reads other files first and has another grammar"
 	}
 	if why != "" {
-		a.deniedText(name+" -c", []Word{*text})
+		a.deniedText(name+" -c", text.Text)
 		a.unlisted()
 		return why, ""
 	}
@@ -155,7 +155,7 @@ func scriptOperand(args []Word) (call shellCall) {
 			if flag.Text == "--rcfile" || flag.Text == "--init-file" {
 				i++
 			}
-		case strings.HasPrefix(flag.Text, "-") || strings.HasPrefix(flag.Text, "+"):
+		case flag.dashed() || strings.HasPrefix(flag.Text, "+"):
 			command = command || flag.Text[0] == '-' && strings.Contains(flag.Text, "c")
 			i += call.flags(flag, args[i+1:])
 		case command:

@@ -101,7 +101,7 @@ func (a *judge) sedDoes(parts []Word) {
 		a.write(Fills, literalWord(name).path)
 	}
 	for _, text := range r.starts {
-		a.deniedText("sed", []Word{{Text: text}})
+		a.deniedText("sed", text)
 	}
 	if r.runsInput {
 		a.unknownScript()

@@ -145,7 +145,7 @@ func (a *judge) xargs(args []Word) string {
 
 func (a *judge) xargsCalls(args []Word) string {
 	flags, rest := xargsFlags(args)
-	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
+	if plain := len(rest) > 0 && rest[0].Literal && !rest[0].dashed(); len(rest) < len(args) && plain {
 		outer := a.scope
 		a.scope.asJudged()
 		why := a.xargsRuns(rest, flags)
@@ -155,7 +155,7 @@ func (a *judge) xargsCalls(args []Word) string {
 	switch {
 	case len(rest) == 0: // it prints what it reads
 		return ""
-	case !args[0].Literal || strings.HasPrefix(args[0].Text, "-"):
+	case !args[0].Literal || args[0].dashed():
 		a.candidates("xargs", xargsSpec, args)
 		return "which commands `xargs` makes with these flags is not followed"
 	}

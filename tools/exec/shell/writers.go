@@ -124,7 +124,7 @@ func (a *listing) writesBy(spec writerSpec, args []Word) {
 		if cluster := len(name) > 2 && name[1] != '-' && !attached; cluster && !listed(spec.into+spec.places, name[:2]) {
 			name = spec.lastOf(name)
 		}
-		if mode := spec.which == modeOperands && strings.Trim(w.Text, "-rwxXst,") == ""; mode || !strings.HasPrefix(w.Text, "-") || w.Text == "-" {
+		if mode := spec.which == modeOperands && strings.Trim(w.Text, "-rwxXst,") == ""; mode || !w.dashed() || w.Text == "-" {
 			operands = append(operands, w)
 			continue
 		}
@@ -228,7 +228,7 @@ func (a *listing) gitWrites(words []Word) {
 	}
 	var named []Word
 	for _, w := range words[2:] {
-		if w.Literal && !strings.HasPrefix(w.Text, "-") {
+		if w.Literal && !w.dashed() {
 			named = append(named, w)
 		}
 	}
@@ -249,7 +249,7 @@ func (a *listing) gitWrites(words []Word) {
 // PutsInto reports whether the command puts something into a directory that it is given last, without touching the rest of it.
 func (c *Command) PutsInto() bool {
 	asFile := func(w Word) bool { // -T: the directory itself is written
-		return strings.HasPrefix(w.Text, "--no-t") || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "T")
+		return strings.HasPrefix(w.Text, "--no-t") || w.dashed() && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "T")
 	}
 	return listed(" cp ln mv ", c.Name) && !slices.ContainsFunc(c.Words, asFile)
 }
