@@ -13,10 +13,10 @@ import (
 
 var awkFlags = &program{
 	flags: "-F: -v: --version", operands: textOperands, ordered: true,
-	refused: map[string]string{
-		"-f": "reads a program from a file", "--file": "reads a program from a file", "-E": "reads a program from a file", "--exec": "reads a program from a file",
-		"-i": "loads a file", "--include": "loads a file", "-l": "loads a file", "--load": "loads a file",
-	},
+	refused: each(map[string]string{
+		"-f --file -E --exec":    "reads a program from a file",
+		"-i --include -l --load": "loads a file",
+	}),
 }
 
 func (a *judge) awk(args []Word) string {

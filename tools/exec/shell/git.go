@@ -17,11 +17,13 @@ import (
 // repository is looked at.
 const gitGlobal = gitHarmless + "--version --help"
 
-var gitSteers = map[string]string{
-	"-c": "changes a setting, which can name a program", "--config-env": "changes a setting, which can name a program", "--exec-path": "chooses its programs",
-	"-C": "leads to another repository and its settings", "--git-dir": "leads to another repository and its settings", "--work-tree": "leads to other files",
-	"-p": "starts the pager", "--paginate": "starts the pager",
-}
+var gitSteers = each(map[string]string{
+	"-c --config-env": "changes a setting, which can name a program",
+	"--exec-path":     "chooses its programs",
+	"-C --git-dir":    "leads to another repository and its settings",
+	"--work-tree":     "leads to other files",
+	"-p --paginate":   "starts the pager",
+})
 
 // gitCommand judges a call of git.
 func (a *judge) gitCommand(args []Word) (why, last string) {

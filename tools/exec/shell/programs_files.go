@@ -23,11 +23,14 @@ var filePrograms = map[string]*program{
 	"file": {
 		flags: "-bdEhikLlNnrS0 -F: -P: -e: --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --keep-going" +
 			" --no-pad --no-buffer --print0 --raw --separator: --exclude: --exclude-quiet: --list --version --help --apple",
-		refused: map[string]string{
-			"-f": "names a file of files", "--files-from": "names a file of files", "-m": "names a file of rules", "--magic-file": "names a file of rules",
-			"-C": writesFile, "--compile": writesFile, "-z": "runs decompressors", "-Z": "runs decompressors",
-			"-p": "sets times", "--preserve-date": "sets times", "-s": "reads devices",
-		},
+		refused: each(map[string]string{
+			"-f --files-from":    "names a file of files",
+			"-m --magic-file":    "names a file of rules",
+			"-C --compile":       writesFile,
+			"-z -Z":              "runs decompressors",
+			"-p --preserve-date": "sets times",
+			"-s":                 "reads devices",
+		}),
 	},
 	"du": {
 		names:   "*",
@@ -46,7 +49,7 @@ var filePrograms = map[string]*program{
 		names: "*", content: "--info --fromfile --gitfile",
 		flags: "-aAcCdDfFgGhijJlnNpqQrsStuUvxX -H: -I: -L: -P: -T: --charset: --device --dirsfirst --filelimit: --filesfirst --fromfile --gitignore" +
 			" --gitfile< --ignore-case --info --inodes --matchdirs --metafirst --noreport --prune --si --sort: --timefmt: --du --version --help",
-		refused: map[string]string{"-o": writesFile, "-R": writesFile}, here: "*", style: apart,
+		refused: each(map[string]string{"-o -R": writesFile}), here: "*", style: apart,
 	},
 	"basename": {names: "*", flags: "-az -s: --multiple --suffix: --zero --help --version", operands: textOperands, any: true},
 	"dirname":  {names: "*", flags: "-z --zero --help --version", operands: textOperands, any: true},

@@ -39,10 +39,14 @@ const gitRevFlags = " -i -L: --max-count: --skip: --since: --since-as-filter: --
 const gitRefFlags = " --count: --sort: --format: --color? --contains? --no-contains? --merged? --no-merged? --points-at? --ignore-case --omit-empty"
 
 // gitRefused are flags of most of the commands that show history or changes.
-var gitRefused = map[string]string{
-	"--output": writesFile, "--ext-diff": runsProgram, "--textconv": runsProgram, "--show-signature": "runs the signature program",
-	"--remerge-diff": "writes objects", "--alternate-refs": runsProgram, "--stdin": "reads more flags", "--submodule": "reads another repository's settings",
-}
+var gitRefused = each(map[string]string{
+	"--output":                               writesFile,
+	"--ext-diff --textconv --alternate-refs": runsProgram,
+	"--show-signature":                       "runs the signature program",
+	"--remerge-diff":                         "writes objects",
+	"--stdin":                                "reads more flags",
+	"--submodule":                            "reads another repository's settings",
+})
 
 var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, refused: gitRefused}
 
@@ -88,10 +92,8 @@ var gitPrograms = map[string]*program{
 			" --no-revs --flags --no-flags --default --sq --not --since: --until: --local-env-vars --end-of-options --show-superproject-working-tree",
 	},
 	"describe": {
-		flags: "--all --tags --contains --abbrev? --candidates: --exact-match --debug --long --match: --exclude: --always --first-parent",
-		refused: map[string]string{
-			"--dirty": "writes the index", "--broken": "writes the index",
-		},
+		flags:   "--all --tags --contains --abbrev? --candidates: --exact-match --debug --long --match: --exclude: --always --first-parent",
+		refused: each(map[string]string{"--dirty --broken": "writes the index"}),
 	},
 	"shortlog": {flags: "-nsec -w? --numbered --summary --email --committer --group:" + gitRevFlags},
 	"config": {
@@ -108,10 +110,8 @@ var gitPrograms = map[string]*program{
 		flags: "-drtlz --long --name-only --name-status --object-only --abbrev? --full-name --full-tree --format:",
 	},
 	"cat-file": {
-		flags: "-tsep --batch? --batch-check? --batch-all-objects --buffer --unordered --follow-symlinks --allow-unknown-type -Z",
-		refused: map[string]string{
-			"--filters": runsProgram, "--textconv": runsProgram,
-		},
+		flags:   "-tsep --batch? --batch-check? --batch-all-objects --buffer --unordered --follow-symlinks --allow-unknown-type -Z",
+		refused: each(map[string]string{"--filters --textconv": runsProgram}),
 	},
 	"apply": {
 		flags: "-Rv -p: --check --stat --numstat --summary --reverse --verbose",
@@ -123,9 +123,7 @@ var gitPrograms = map[string]*program{
 			" --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color?" +
 			" --no-color --break --heading --show-function --context: --after-context: --before-context: --function-context --max-count:" +
 			" --threads: --and --or --not --all-match --quiet --no-exclude-standard --exclude-standard --no-textconv",
-		refused: map[string]string{
-			"-O": runsProgram, "--open-files-in-pager": runsProgram, "--textconv": runsProgram, "--ext-grep": runsProgram,
-		},
+		refused: each(map[string]string{"-O --open-files-in-pager --textconv --ext-grep": runsProgram}),
 	},
 	"worktree":      {flags: "-vz --verbose --porcelain --expire:", check: forms("it changes worktrees", "list")},
 	"name-rev":      {flags: "--tags --refs: --exclude: --all --name-only --no-undefined --always"},

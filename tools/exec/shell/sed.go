@@ -8,10 +8,11 @@ import "strings"
 var sedFlags = &program{
 	flags: "-nErsuz -e: -i? -l: --quiet --silent --debug --expression: --in-place? --line-length: --null-data --zero-terminated --separate" +
 		" --unbuffered --regexp-extended --posix --sandbox --help --version",
-	refused: map[string]string{
-		"-f": "reads a script from a file", "--file": "reads a script from a file",
-		"--follow-symlinks": "belongs to -i", "--binary": "is not for this system",
-	},
+	refused: each(map[string]string{
+		"-f --file":         "reads a script from a file",
+		"--follow-symlinks": "belongs to -i",
+		"--binary":          "is not for this system",
+	}),
 	operands: textOperands, abbrev: true,
 }
 
