@@ -59,29 +59,26 @@ func (a *analyzer) quotedExpansion(part syntax.WordPart) {
 }
 
 func singleQuoted(p *syntax.ParamExp) bool {
-	var words []*syntax.Word
-	if p.Exp != nil {
-		words = append(words, p.Exp.Word)
-	}
-	if p.Repl != nil {
-		words = append(words, p.Repl.Orig, p.Repl.With)
-	}
-	for _, w := range words {
-		if w == nil {
-			continue
-		}
+	for _, w := range wordsIn(p) {
 		for _, part := range w.Parts {
-			switch part := part.(type) {
-			case *syntax.SglQuoted:
+			inner, param := part.(*syntax.ParamExp)
+			if _, quoted := part.(*syntax.SglQuoted); quoted || param && singleQuoted(inner) {
 				return true
-			case *syntax.ParamExp:
-				if singleQuoted(part) {
-					return true
-				}
 			}
 		}
 	}
 	return false
+}
+
+// wordsIn are the words inside ${...}.
+func wordsIn(p *syntax.ParamExp) (words []*syntax.Word) {
+	if p.Repl != nil {
+		words = append(words, p.Repl.Orig, p.Repl.With)
+	}
+	if p.Exp != nil {
+		words = append(words, p.Exp.Word)
+	}
+	return slices.DeleteFunc(words, func(w *syntax.Word) bool { return w == nil })
 }
 
 func (a *analyzer) substitution(p *syntax.CmdSubst) {
@@ -107,9 +104,6 @@ func (a *analyzer) expansions(w *syntax.Word) {
 // inside judges a word inside ${...}. There bash expands <( ) and >( ) too; the
 // parser takes them for text.
 func (a *analyzer) inside(w *syntax.Word) {
-	if w == nil {
-		return
-	}
 	if text := a.source(w); strings.Contains(text, "<(") || strings.Contains(text, ">(") {
 		a.hidden(text, "a process substitution inside an expansion is not followed")
 	}
@@ -134,10 +128,6 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		a.arithmetic(p.Slice.Offset, text)
 		a.arithmetic(p.Slice.Length, text)
 	}
-	if p.Repl != nil {
-		a.inside(p.Repl.Orig)
-		a.inside(p.Repl.With)
-	}
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -146,7 +136,9 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		case syntax.OtherParamOps:
 			a.hidden(text, "`@` can run what the variable holds")
 		}
-		a.inside(p.Exp.Word)
+	}
+	for _, w := range wordsIn(p) {
+		a.inside(w)
 	}
 }
 

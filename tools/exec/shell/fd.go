@@ -86,15 +86,12 @@ func fdHere(args []Word) bool {
 // withFound puts what is found into the place of {}, or behind the words.
 func withFound(words []Word) []Word {
 	found := Word{Text: "{}", shape: many, path: ".", below: true, input: true}
-	filled, placed := make([]Word, len(words)), false
-	for i, w := range words {
-		switch filled[i] = w; {
-		case w.is("{}"):
-			filled[i], placed = found, true
-		case strings.Contains(w.Text, "{"):
-			filled[i], placed = Word{Text: w.Text, shape: many}, true
+	filled, placed := put(words, "{", func(w Word) Word {
+		if w.is("{}") {
+			return found
 		}
-	}
+		return Word{Text: w.Text, shape: many}
+	})
 	if !placed && len(words) > 0 {
 		filled = append(filled, found)
 	}

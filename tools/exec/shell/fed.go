@@ -162,16 +162,24 @@ func xargsTemplate(args []Word) (template []Word, mark string) {
 
 // filled is a template with the mark replaced.
 func filled(template []Word, mark string, by Word) []Word {
-	words := make([]Word, len(template))
-	for i, w := range template {
-		if words[i] = w; !strings.Contains(w.Text, mark) {
-			continue
+	words, _ := put(template, mark, func(w Word) Word {
+		if by.Literal && w.Literal {
+			return literalWord(strings.ReplaceAll(w.Text, mark, by.Text))
 		}
-		if words[i] = (Word{Text: w.Text, shape: one}); by.Literal && w.Literal {
-			words[i] = literalWord(strings.ReplaceAll(w.Text, mark, by.Text))
-		}
-	}
+		return Word{Text: w.Text, shape: one}
+	})
 	return words
+}
+
+// put returns the words with others in the place of those that hold the mark, and whether any does.
+func put(words []Word, mark string, by func(w Word) Word) (filled []Word, found bool) {
+	for _, w := range words {
+		if strings.Contains(w.Text, mark) {
+			w, found = by(w), true
+		}
+		filled = append(filled, w)
+	}
+	return filled, found
 }
 
 // openTemplate lists a command some of whose words are read, so that rules treat it as

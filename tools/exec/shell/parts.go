@@ -42,18 +42,21 @@ func (w Word) Parts() []Part {
 
 // parseWord returns the only word of a text; nil: it has none, or several.
 func parseWord(text string) (word *syntax.Word) {
-	defer func() {
-		if recover() != nil { // the parser meets arbitrary bytes
-			word = nil
-		}
-	}()
-	for w, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).WordsSeq(strings.NewReader(text)) {
+	defer unparsed(&word)
+	for w, err := range newParser(syntax.LangBash).WordsSeq(strings.NewReader(text)) {
 		if err != nil || word != nil {
 			return nil
 		}
 		word = w
 	}
 	return word
+}
+
+// unparsed makes a word nil where the parser panics, which meets arbitrary bytes.
+func unparsed(word **syntax.Word) {
+	if recover() != nil {
+		*word = nil
+	}
 }
 
 func partsOf(source string, nodes []syntax.WordPart, quoted bool) (parts []Part) {

@@ -220,9 +220,11 @@ func endComments(script string) string {
 }
 
 var parsers = map[syntax.LangVariant]*sync.Pool{
-	syntax.LangBash:  {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }},
-	syntax.LangPOSIX: {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }},
+	syntax.LangBash:  {New: func() any { return newParser(syntax.LangBash) }},
+	syntax.LangPOSIX: {New: func() any { return newParser(syntax.LangPOSIX) }},
 }
+
+func newParser(lang syntax.LangVariant) *syntax.Parser { return syntax.NewParser(syntax.Variant(lang)) }
 
 // parse returns the statements before the first error. The parser is not
 // ours and meets arbitrary bytes, so a panic in it counts as an error.

@@ -60,12 +60,8 @@ func quotedText(text string) (w *syntax.Word) {
 	if len(text) > maxParsed || strings.Count(text, "(") > maxOpen {
 		return nil
 	}
-	defer func() {
-		if recover() != nil { // the parser meets arbitrary bytes
-			w = nil
-		}
-	}()
-	w, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Document(strings.NewReader(text))
+	defer unparsed(&w)
+	w, err := newParser(syntax.LangBash).Document(strings.NewReader(text))
 	if err != nil {
 		return nil
 	}

@@ -241,18 +241,13 @@ func (u xargsUse) fill(args []Word, input Word) []Word {
 	if u.mark == "" {
 		return append(args[:len(args):len(args)], input)
 	}
-	words := make([]Word, len(args))
-	for i, w := range args {
-		switch {
-		case w.Literal && w.Text == u.mark:
-			words[i] = input
-			words[i].Text, words[i].shape, words[i].input = w.Text, one, false
-		case strings.Contains(w.Text, u.mark):
-			words[i] = Word{Text: w.Text, shape: one}
-		default:
-			words[i] = w
+	input.Text, input.shape, input.input = u.mark, one, false
+	words, _ := put(args, u.mark, func(w Word) Word {
+		if w.is(u.mark) {
+			return input
 		}
-	}
+		return Word{Text: w.Text, shape: one}
+	})
 	return words
 }
 
