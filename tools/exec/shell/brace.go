@@ -18,7 +18,6 @@ const maxBraces = 64 // words that one word may become
 // zeros in front, which would be kept.
 var (
 	plainBraces = regexp.MustCompile(`^[^{}\\\n]*(\{[^{},\\\n]*,[^{}\\\n]*\}[^{}\\\n]*)+$`)
-	braceList   = regexp.MustCompile(`\{[^{}]*\}`)
 	sequence    = regexp.MustCompile(`^\{(0|[1-9][0-9]?)\.\.(0|[1-9][0-9]?)\}$`)
 )
 
@@ -28,23 +27,17 @@ func braces(w *syntax.Word) (words []string) {
 	if !ok || len(w.Parts) != 1 || !strings.Contains(lit.Value, "{") || !plainBraces.MatchString(lit.Value) && !sequence.MatchString(lit.Value) {
 		return nil
 	}
-	number := 1
-	for _, list := range braceList.FindAllString(lit.Value, -1) {
-		if number *= 1 + strings.Count(list, ","); number > maxBraces {
-			return nil
-		}
-	}
 	split := &syntax.Word{Parts: []syntax.WordPart{lit}}
 	syntax.SplitBraces(split)
-	for _, word := range expand.Braces(split) {
+	for word, err := range expand.BracesSeq(nil, split) {
+		if err != nil || len(words) == maxBraces {
+			return nil
+		}
 		text := ""
 		for _, part := range word.Parts {
 			text += part.(*syntax.Lit).Value
 		}
 		words = append(words, text)
-	}
-	if len(words) > maxBraces {
-		return nil
 	}
 	return words
 }

@@ -80,12 +80,11 @@ func (a *findings) add(c Command) int {
 	return len(a.out.Commands) - 1
 }
 
-// list lists a command, and what judge reads, writes and refuses as its doing. It returns its index.
-func (a *findings) list(c Command, judge func()) int {
+// list lists a command, and what judge reads, writes and refuses as its doing.
+func (a *findings) list(c Command, judge func()) {
 	i, before := a.add(c), len(a.refusals)
 	a.as(i, judge)
 	a.judged(i, before)
-	return i
 }
 
 // as lists what judge reads and writes as the doing of command i.

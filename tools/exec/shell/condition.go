@@ -5,16 +5,8 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// testClause judges [[ ]]. Its words are not split; the traps are the
+// testExpr judges what is in [[ ]]. Its words are not split; the traps are the
 // operators that take a value as an expression or as a name.
-func (a *analyzer) testClause(c *syntax.TestClause) string {
-	a.keyword("[[", c, func() {
-		a.present().Names = true
-		a.testExpr(c.X)
-	})
-	return "[["
-}
-
 func (a *analyzer) testExpr(x syntax.TestExpr) {
 	switch x := x.(type) {
 	case *syntax.ParenTest:

@@ -190,7 +190,7 @@ func lsofNumeric(use usage) string {
 	files := len(use.operands) > 0 && !use.has("-c -d -g -i -N -p -u -U")
 	for _, w := range use.operands {
 		switch {
-		case w.prefix == "" || w.prefix[0] == '+' && !(w.in(" +D +d +c +L +L1 ")):
+		case w.prefix == "" || w.prefix[0] == '+' && !w.in(" +D +d +c +L +L1 "):
 			return "`" + w.Text + "` may be a flag of its own"
 		case use.has("-i") && !portsOnly(w):
 			return "it asks the network for the host in `" + w.Text + "`"

@@ -30,7 +30,8 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 		a.expansions(r.Word)
 		return
 	}
-	if r.Op == syntax.RdrIn && a.pipeline(r.Word) {
+	if p, ok := onlyPart(r.Word).(*syntax.ProcSubst); ok && r.Op == syntax.RdrIn && p.Op == syntax.CmdIn { // opens nothing but a pipe from the list
+		a.expansion(p)
 		return
 	}
 	target := a.word(r.Word)
@@ -55,16 +56,6 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 		return
 	}
 	a.input(target, text)
-}
-
-// pipeline judges < <(list), which opens nothing but a pipe from the list.
-func (a *analyzer) pipeline(w *syntax.Word) bool {
-	p, ok := onlyPart(w).(*syntax.ProcSubst)
-	if !ok || p.Op != syntax.CmdIn {
-		return false
-	}
-	a.expansion(p)
-	return true
 }
 
 // input judges < file. Bash itself opens connections for some names, so all

@@ -17,13 +17,11 @@ type wrapperSpec struct {
 	long     string // long flags that take a value, without the dashes, separated by blanks
 	operands int    // words before the command
 	optional bool   // those words may be missing
-	script   string // short flag whose value is the text of a script
-	// longScript is the same with two dashes, which may be abbreviated.
-	longScript string
-	permutes   bool // that flag may stand behind the operands
-	joined     bool // all words together are the text of a script
-	textOnly   bool // the words themselves are not a command
-	remote     bool // it runs elsewhere, so that what it names are not files here
+	script   string // short flag whose value is the text of a script, and perhaps a long one, which may be abbreviated
+	permutes bool   // that flag may stand behind the operands
+	joined   bool   // all words together are the text of a script
+	textOnly bool   // the words themselves are not a command
+	remote   bool   // it runs elsewhere, so that what it names are not files here
 }
 
 // unknownProgram lists, for deny and ask rules, what a program might run that is named
@@ -291,10 +289,11 @@ func (s wrapperSpec) scriptAt(args []Word) (script string, ok bool) {
 	if s.script == "" {
 		return "", false
 	}
+	_, longScript, _ := strings.Cut(s.script, " ")
 	at := strings.IndexByte(flag, s.script[1])
 	name, value, attached := strings.Cut(flag, "=")
 	switch long := strings.HasPrefix(flag, "--"); {
-	case long && (s.longScript == "" || len(name) < 4 || !strings.HasPrefix(s.longScript, name)), !long && at < 0:
+	case long && (len(name) < 4 || !strings.HasPrefix(longScript, name)), !long && at < 0:
 		return "", false
 	case !long:
 		value, attached = flag[at+1:], at+1 < len(flag)

@@ -83,7 +83,11 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 			a.stmts(item.Stmts)
 		}
 	case *syntax.TestClause:
-		return a.testClause(c)
+		a.keyword("[[", c, func() {
+			a.present().Names = true
+			a.testExpr(c.X)
+		})
+		return "[["
 	default:
 		a.otherCommand(cmd)
 	}
@@ -174,7 +178,7 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 }
 
 // declaredBy is a declaration as a command.
-func (a *analyzer) declaredBy(c *syntax.DeclClause) Command {
+func (a *origin) declaredBy(c *syntax.DeclClause) Command {
 	words := []Word{literalWord(c.Variant.Value)}
 	for _, as := range c.Args {
 		words = append(words, Word{Text: a.source(as), shape: many})

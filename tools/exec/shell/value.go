@@ -41,7 +41,11 @@ func plainOutput(p *syntax.CmdSubst) (number, solid, split bool) {
 	if number = printsNumber(line, fed); number || printsObject(words) {
 		return number, true, true
 	}
-	return false, line == "pwd" || line == "git rev-parse --show-toplevel", false // an absolute path, which can hold blanks
+	switch line {
+	case "pwd", "git rev-parse --show-toplevel": // an absolute path, which can hold blanks
+		solid = true
+	}
+	return false, solid, false
 }
 
 // printsHere: the working directory, and nothing else.

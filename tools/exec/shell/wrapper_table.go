@@ -9,17 +9,17 @@ import "strings"
 // wrappers run other commands in ways that change what these do, so they are
 // never read-only. env without arguments is in the table instead.
 var wrappers = each(map[string]wrapperSpec{
-	"env":         {values: "uCS", long: "unset chdir split-string", script: "-S", longScript: "--split-string"},
+	"env":         {values: "uCS", long: "unset chdir split-string", script: "-S --split-string"},
 	"sudo":        {values: "ughpCrtTUDR", long: "user group host prompt close-from role type command-timeout other-user chdir chroot"},
 	"doas":        {values: "uC"},
 	"pkexec":      {long: "user"},
-	"su":          {values: "cCgGsTuw", long: "command group shell supp-group", operands: 1, script: "-c", longScript: "--command", permutes: true},
-	"runuser":     {values: "cugGsw", long: "command user group supp-group shell", script: "-c", longScript: "--command", permutes: true},
+	"su":          {values: "cCgGsTuw", long: "command group shell supp-group", operands: 1, script: "-c --command", permutes: true},
+	"runuser":     {values: "cugGsw", long: "command user group supp-group shell", script: "-c --command", permutes: true},
 	"sg":          {operands: 1, script: "-c", permutes: true, joined: true},
 	"ionice":      {values: "cnpPu", long: "class classdata pid pgid uid"},
 	"watch":       {values: "nq", long: "interval equexit", joined: true},
-	"flock":       {values: "wE", long: "timeout wait conflict-exit-code", operands: 1, script: "-c", longScript: "--command", permutes: true},
-	"script":      {values: "cOIBTmEo", script: "-c", longScript: "--command", permutes: true, operands: 1, optional: true},
+	"flock":       {values: "wE", long: "timeout wait conflict-exit-code", operands: 1, script: "-c --command", permutes: true},
+	"script":      {values: "cOIBTmEo", script: "-c --command", permutes: true, operands: 1, optional: true},
 	"exec":        {values: "a"},
 	"time":        {values: "fo", long: "format output"},
 	"strace":      {values: "opeuaEIPOSsUX"},
@@ -37,7 +37,7 @@ var wrappers = each(map[string]wrapperSpec{
 	"direnv":      {operands: 2},
 	"parallel":    {values: "jIaNLnSP", long: "jobs max-args joblog delay timeout arg-file colsep results", joined: true},
 	"systemd-run": {values: "pEuMHt", long: "property setenv unit slice machine host description uid gid nice working-directory on-calendar on-active on-boot"},
-	"npx":         {values: "pc", long: "package", script: "-c", longScript: "--call"},
+	"npx":         {values: "pc", long: "package", script: "-c --call"},
 	"uvx":         {long: "from with python"},
 	"cgexec":      {values: "g"},
 	"daemonize":   {values: "aceopuEl"},
@@ -65,7 +65,7 @@ var wrappers = each(map[string]wrapperSpec{
 		" linux64 linux32 bunx pnpx catatonit with-contenv chronic ifne safe-run retry tsocks torify fakechroot nsjail heaptrack cross-env": {},
 	"pee cross-env-shell concurrently npm-run-all pwsh powershell": {joined: true},
 	// shells whose scripts are read as bash's, as far as possible
-	"fish csh tcsh mksh ksh93 yash ash oksh osh posh rbash": {values: "oO", script: "-c", longScript: "--command", textOnly: true, permutes: true},
+	"fish csh tcsh mksh ksh93 yash ash oksh osh posh rbash": {values: "oO", script: "-c --command", textOnly: true, permutes: true},
 
 	"compgen complete":  {values: "AFGoPSWX", script: "-C", textOnly: true},
 	"mapfile readarray": {values: "cdnOsu", script: "-C", textOnly: true},
@@ -85,7 +85,7 @@ func each[Row any](rows map[string]Row) map[string]Row {
 // subcommands are wrappers by their first operand.
 var subcommands = each(map[string]map[string]wrapperSpec{
 	"uv":                            {"run": {values: "pwm", long: "with python package extra group env-file directory project"}},
-	"npm":                           {"exec": {long: "package", script: "-c", longScript: "--call"}, "x": {script: "-c", longScript: "--call"}},
+	"npm":                           {"exec": {long: "package", script: "-c --call"}, "x": {script: "-c --call"}},
 	"pnpm":                          {"exec": {script: "-c"}, "dlx": {}},
 	"yarn":                          {"exec": {}, "dlx": {}},
 	"bun":                           {"x": {}},
@@ -102,7 +102,7 @@ var subcommands = each(map[string]map[string]wrapperSpec{
 	"mix":                           {"cmd": {}},
 	"meson":                         {"devenv": {values: "Cw"}},
 	"op":                            {"run": {long: "env-file"}},
-	"doppler":                       {"run": {values: "p", long: "project config", script: "-c", longScript: "--command", permutes: true}},
+	"doppler":                       {"run": {values: "p", long: "project config", script: "-c --command", permutes: true}},
 	"aws-vault":                     {"exec": {values: "dn", long: "duration region", operands: 1}},
 	"chamber":                       {"exec": {operands: 1}},
 	"docker podman nerdctl":         containers,
@@ -113,11 +113,11 @@ var subcommands = each(map[string]map[string]wrapperSpec{
 	"kubectl":                       {"exec": kubeExec, "run": kubeExec, "debug": kubeExec},
 	"oc":                            {"exec": kubeExec, "rsh": kubeExec, "run": kubeExec},
 	"lxc incus multipass":           {"exec": {operands: 1, remote: true}},
-	"flatpak":                       {"run": {long: "branch arch", script: "-c", longScript: "--command", operands: 1}, "enter": {operands: 1}},
+	"flatpak":                       {"run": {long: "branch arch", script: "-c --command", operands: 1}, "enter": {operands: 1}},
 	"machinectl":                    {"shell": {values: "E", long: "uid setenv", operands: 1, optional: true}},
 	"toolbox":                       {"run": {values: "cdr", long: "container distro release"}},
 	"distrobox":                     {"enter": {values: "na", long: "name", operands: 1, optional: true}},
-	"vagrant":                       {"ssh": {script: "-c", longScript: "--command", permutes: true, textOnly: true, remote: true}},
+	"vagrant":                       {"ssh": {script: "-c --command", permutes: true, textOnly: true, remote: true}},
 	"adb":                           {"shell": remoteShell, "exec-out": remoteShell},
 	"limactl":                       {"shell": {operands: 1, remote: true}},
 	"wsl":                           {"-e": {}, "--exec": {}, "--": {}},
@@ -127,8 +127,8 @@ var subcommands = each(map[string]map[string]wrapperSpec{
 	"tmux":                          each(map[string]wrapperSpec{"new new-session neww new-window splitw split-window respawn-pane run run-shell send-keys send": {values: "ceFfnstxylpbN", joined: true}}),
 	"screen":                        {"-dm": {values: "SchpTs"}, "-dmS": {operands: 1, values: "chpTs"}, "-S": {operands: 1, values: "chpTs"}},
 	"git": {
-		"rebase":            {script: "-x", longScript: "--exec", textOnly: true},
-		"difftool":          {script: "-x", longScript: "--extcmd", textOnly: true},
+		"rebase":            {script: "-x --exec", textOnly: true},
+		"difftool":          {script: "-x --extcmd", textOnly: true},
 		"submodule foreach": {joined: true}, "bisect run": {}, "for-each-repo": {},
 	},
 	"poetry pipenv hatch pdm rye pipx devbox":                                              {"run": {}},
@@ -136,7 +136,7 @@ var subcommands = each(map[string]map[string]wrapperSpec{
 })
 
 var (
-	nixCommand    = wrapperSpec{script: "-c", longScript: "--command"}
+	nixCommand    = wrapperSpec{script: "-c --command"}
 	remoteShell   = wrapperSpec{joined: true, remote: true}
 	containerExec = wrapperSpec{
 		values: "euw", long: "detach-keys env env-file user workdir index pwd bind", operands: 1, remote: true,
