@@ -174,19 +174,13 @@ func (r *awkReader) slash() {
 }
 
 // oneAwkToken: a name without a dot, or a number without a name behind it.
-func oneAwkToken(word string) bool {
-	if word[0] > '9' {
-		return !strings.Contains(word, ".")
-	}
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
-	return strings.Trim(mantissa, "0123456789.") == "" && strings.Trim(exponent, "0123456789") == ""
-}
+var oneAwkToken = regexp.MustCompile(`^(?i:[a-z_][a-z0-9_]*|[0-9.]+(e[0-9]*)?)$`)
 
 func (r *awkReader) name() {
 	word := r.skip(awkName)
 	called := strings.HasPrefix(r.s[r.pos:], "(")
 	switch {
-	case !oneAwkToken(word):
+	case !oneAwkToken.MatchString(word):
 		r.refuse("its program has a number and a name without a blank between them, as in `" + shorten(word) + "`")
 	case listed(awkBanned, word):
 		r.refuse("its program uses `" + word + "`")

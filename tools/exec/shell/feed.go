@@ -5,6 +5,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -201,24 +202,19 @@ func echoText(words []string) (text string, whole bool) {
 // unescape takes the escapes of echo -e and printf; whole: there are no others
 // than the plain ones.
 func unescape(s string) (text string, whole bool) {
-	var b strings.Builder
 	whole = true
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		at := strings.IndexByte(`nt\0`, s[i])
-		if octal := at == 3 && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '7'; at < 0 || octal {
+	text = echoEscape.ReplaceAllStringFunc(s, func(escape string) string {
+		plain, ok := map[string]string{`\n`: "\n", `\t`: "\t", `\\`: `\`, `\0`: "\x00"}[escape]
+		if !ok {
 			whole = false
-			b.WriteString(s[i-1 : i+1])
-			continue
+			return escape
 		}
-		b.WriteByte("\n\t\\\x00"[at])
-	}
-	return b.String(), whole
+		return plain
+	})
+	return text, whole
 }
+
+var echoEscape = regexp.MustCompile(`(?s)\\(0[0-7]|.)`)
 
 // printfText is what printf makes of its words; the format is used again as
 // long as there are words.
