@@ -193,15 +193,10 @@ func (a *findings) mute(before int) {
 
 // first returns the first of the refusals that counts; the zero value if there are none.
 func first(refusals []refusal) refusal {
-	for _, r := range refusals {
-		if !r.aside {
-			return r
-		}
+	if len(refusals) == 0 {
+		return refusal{}
 	}
-	if len(refusals) > 0 {
-		return refusals[0]
-	}
-	return refusal{}
+	return refusals[max(0, slices.IndexFunc(refusals, func(r refusal) bool { return !r.aside }))]
 }
 
 // judged records whether command i is read-only, which it is if nothing was refused since there

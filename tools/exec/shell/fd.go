@@ -39,13 +39,8 @@ func fdExec(text string) (value string, ok bool) {
 	case !strings.HasPrefix(text, "-"):
 		return "", false
 	}
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] == 'x' || text[i] == 'X':
-			return strings.TrimPrefix(text[i+1:], "="), true
-		case strings.IndexByte(values, text[i]) >= 0:
-			return "", false
-		}
+	if at := strings.IndexAny(text, "xX"+values); at > 0 && strings.IndexByte("xX", text[at]) >= 0 {
+		return strings.TrimPrefix(text[at+1:], "="), true
 	}
 	return "", false
 }

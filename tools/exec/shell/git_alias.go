@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,12 +74,8 @@ func (a *judge) aliasScript(name, text string) (ok bool) {
 }
 
 func without(aliases map[string]string, name string) map[string]string {
-	rest := make(map[string]string, len(aliases))
-	for other, alias := range aliases {
-		if other != name {
-			rest[other] = alias
-		}
-	}
+	rest := maps.Clone(aliases)
+	delete(rest, name)
 	return rest
 }
 

@@ -264,23 +264,18 @@ func (s wrapperSpec) takes(flag string) taking {
 		if strings.Contains(name, "=") {
 			return nothing
 		}
-		for _, long := range strings.Fields(s.long) {
-			if strings.HasPrefix(long, name) {
-				return aValue
-			}
+		if strings.Contains(" "+s.long, " "+name) {
+			return aValue
 		}
 		return notKnown
 	}
-	for i := 1; i < len(flag); i++ {
-		if strings.IndexByte(s.values, flag[i]) < 0 {
-			continue
-		}
-		if i == len(flag)-1 {
-			return aValue
-		}
-		return nothing // what follows in the same word is the value
+	switch at := strings.IndexAny(flag, s.values); at {
+	case -1:
+		return notKnown
+	case len(flag) - 1:
+		return aValue
 	}
-	return notKnown
+	return nothing // what follows in the same word is the value
 }
 
 // scriptAt finds the text of a script that the first word, a flag, has: attached, behind "=", or as the next word.

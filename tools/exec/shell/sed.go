@@ -3,7 +3,10 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var sedFlags = &program{
 	flags: "-nErsuz -e: -i? -l: --quiet --silent --debug --expression: --in-place? --line-length: --null-data --zero-terminated --separate" +
@@ -47,23 +50,27 @@ func (a *judge) sed(args []Word) string {
 // sedScripts judges a script in parts. One with variables may be the only one, if all
 // that it may be is known.
 func sedScripts(parts []Word) (why string) {
+	if !slices.ContainsFunc(parts, func(w Word) bool { return !w.Literal }) {
+		return sedScript(sedLines(parts))
+	}
+	if w := parts[0]; len(parts) > 1 || w.texts == nil || w.holds() {
+		return "its script is only known when it runs"
+	}
+	for _, t := range parts[0].texts {
+		if why := sedScript(t.prefix); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// sedLines are the parts of a script together.
+func sedLines(parts []Word) string {
 	lines := make([]string, len(parts))
 	for i, w := range parts {
 		lines[i] = w.Text
-		if w.Literal {
-			continue
-		}
-		if len(parts) > 1 || w.texts == nil || w.holds() {
-			return "its script is only known when it runs"
-		}
-		for _, t := range w.texts {
-			if why := sedScript(t.prefix); why != "" {
-				return why
-			}
-		}
-		return ""
 	}
-	return sedScript(strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 // sedInPlace lists the files that -i changes and, with a suffix, the copies of
@@ -83,11 +90,7 @@ func (a *listing) sedInPlace(suffix Word, named []Word) {
 
 // sedDoes lists what a script that is refused reads, writes and runs by name.
 func (a *judge) sedDoes(parts []Word) {
-	var lines []string
-	for _, w := range parts {
-		lines = append(lines, w.Text)
-	}
-	r := &sedReader{cursor: cursor{s: strings.Join(lines, "\n")}, does: true}
+	r := &sedReader{cursor: cursor{s: sedLines(parts)}, does: true}
 	for r.next() {
 		r.command()
 		if r.why != "" { // where it stands is not certain: on with the next line
