@@ -11,8 +11,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// An analyzer walks the syntax tree of a script. Each part of it has an owner: what is found, what is known of variables,
-// and where the text stands are structs with methods of their own, which can be read without the rest.
+// An analyzer walks the syntax tree of a script. Each part of it has an owner: what is found, what
+// is known of variables, and where the text stands are structs with methods of their own, which can
+// be read without the rest.
 type analyzer struct {
 	listing
 	environment
@@ -290,8 +291,8 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	return last
 }
 
-// apart walks what leaves the shell where it is, with the variables and the input that it has, in the scope that it is in.
-// That the exit code may be that of any command lasts.
+// apart walks what leaves the shell where it is, with the variables and the input that it has, in
+// the scope that it is in. That the exit code may be that of any command lasts.
 func (a *analyzer) apart(walk func()) {
 	place, scope, variables, src, stdin := a.place, a.scope, a.variables, a.src, a.stdin
 	walk()

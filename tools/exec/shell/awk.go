@@ -64,7 +64,8 @@ func (a *judge) awk(args []Word) string {
 	return ""
 }
 
-// awkRuns finds the ways in which awk runs another program or loads more of its own. A call by a variable's name (@f(x)) may be one.
+// awkRuns finds the ways in which awk runs another program or loads more of its own. A call by a
+// variable's name (@f(x)) may be one.
 var awkRuns = regexp.MustCompile(`system|\||@|load|include|extension`)
 
 // awkNames find the texts in a program that it reads, writes or runs by name.

@@ -14,8 +14,8 @@ import (
 
 const maxBraces = 64 // words that one word may become
 
-// plainBraces are lists in a word and nothing else that could be a brace expansion, sequence a whole word of numbers without
-// zeros in front, which would be kept.
+// plainBraces are lists in a word and nothing else that could be a brace expansion, sequence a
+// whole word of numbers without zeros in front, which would be kept.
 var (
 	plainBraces = regexp.MustCompile(`^[^{}\\\n]*(\{[^{},\\\n]*,[^{}\\\n]*\}[^{}\\\n]*)+$`)
 	sequence    = regexp.MustCompile(`^\{(0|[1-9][0-9]?)\.\.(0|[1-9][0-9]?)\}$`)

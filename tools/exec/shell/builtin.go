@@ -58,8 +58,8 @@ func (a *judge) builtin(name string, args []Word) (why string, ok bool) {
 	return why, ok
 }
 
-// shows are builtins that only show something without arguments, or with one of these flags; why is the reason against any
-// others.
+// shows are builtins that only show something without arguments, or with one of these flags; why is
+// the reason against any others.
 var shows = each(map[string]struct{ flags, why string }{
 	"jobs dirs times wait env": {"", "with arguments it does more than show something"},
 	"umask":                    {" -S -p ", "it changes the permissions of files to come"},

@@ -64,7 +64,8 @@ const builtins = " : . [ [[ (( alias bg bind break builtin caller cd command com
 // for a newer one, or keep a log: only where it is confined does it just read.
 func LooksAround(name string) bool { return listed(" go npm gh ", base(name)) }
 
-// Searched reports whether the command is looked for along PATH. Another shell that runs it has the same builtins.
+// Searched reports whether the command is looked for along PATH. Another shell that runs it has the
+// same builtins.
 func (c Command) Searched() bool {
 	return c.Literal && !c.Function && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !strings.HasSuffix(c.Via, " -c"))
 }

@@ -45,7 +45,8 @@ func (c *cursor) line() string {
 // endings are the reasons against a text in delimiters whose end is not certain.
 type endings struct{ lineBreak, brackets, open string }
 
-// past goes behind the next delimiter that is not escaped, nor in brackets if it is that of a regular expression.
+// past goes behind the next delimiter that is not escaped, nor in brackets if it is that of a
+// regular expression.
 func (c *cursor) past(delim byte, regex bool, whys endings) {
 	for ; c.pos < len(c.s); c.pos++ {
 		at := c.s[c.pos]

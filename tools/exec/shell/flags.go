@@ -98,7 +98,8 @@ func (p *program) unlisted(flag string) string {
 	return flag + " is not among its flags known to be harmless"
 }
 
-// use takes the arguments apart, and checks them. why is empty when all are understood and harmless.
+// use takes the arguments apart, and checks them. why is empty when all are understood and
+// harmless.
 func (p *program) use(args []Word) (use usage, why string) {
 	if use, why = p.parse(args); why == "" && p.check != nil {
 		why = p.check(use)

@@ -1,5 +1,6 @@
-// What a command has in common with others of its kind: the words for what it does, without those for what it does that to.
-// Only programs that are known not to run what they are given are generalised.
+// What a command has in common with others of its kind: the words for what it does, without those
+// for what it does that to. Only programs that are known not to run what they are given are
+// generalised.
 
 package shell
 
@@ -10,9 +11,9 @@ import (
 	"unicode"
 )
 
-// General returns the words for what the command does, with " *" behind them for what it is about; the command as
-// it stands where nothing in it differs from call to call; empty where either would stand for too much, or the command
-// is behind a wrapper, has assignments, or is not literal.
+// General returns the words for what the command does, with " *" behind them for what it is about;
+// the command as it stands where nothing in it differs from call to call; empty where either would
+// stand for too much, or the command is behind a wrapper, has assignments, or is not literal.
 func (c *Command) General() string {
 	if !c.Literal || len(c.Assigns) > 0 || c.DenyOnly {
 		return ""
@@ -23,8 +24,8 @@ func (c *Command) General() string {
 	return generalised(c.Words)
 }
 
-// generalised returns the words for what a command does, and a star for what it is about. Empty: that would allow too
-// much.
+// generalised returns the words for what a command does, and a star for what it is about. Empty:
+// that would allow too much.
 func generalised(words []Word) string {
 	for _, runner := range packageRunners {
 		if rest, ok := behind(words, strings.Fields(runner)); ok {
@@ -89,7 +90,8 @@ func (p generalProgram) generalised(words []Word) string {
 // among reports whether a list that is separated by commas holds an entry.
 func among(list, entry string) bool { return slices.Contains(strings.Split(list, ", "), entry) }
 
-// exactly is the command as it stands, if there is nothing in it that another call would have otherwise, and no secret.
+// exactly is the command as it stands, if there is nothing in it that another call would have
+// otherwise, and no secret.
 func exactly(words []Word) string {
 	if len(words) > 5 {
 		return ""
@@ -113,12 +115,14 @@ var (
 	scriptShape  = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
 )
 
-// isName reports whether a word names a subcommand, a target or a script, not a file, number or identifier.
+// isName reports whether a word names a subcommand, a target or a script, not a file, number or
+// identifier.
 func isName(text string) bool {
 	return nameShape.MatchString(text) && !fileShape.MatchString(text) && !Passing(text)
 }
 
-// IsRelativeFile reports whether an argument looks like the name of a file in the working directory or below.
+// IsRelativeFile reports whether an argument looks like the name of a file in the working directory
+// or below.
 func IsRelativeFile(word string) bool {
 	return !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "-") && (strings.Contains(word, "/") || fileShape.MatchString(word))
 }
@@ -128,7 +132,8 @@ func isOwnDir(text string) bool {
 	return text == "." || strings.HasPrefix(text, "./") && !strings.ContainsAny(text, "*()") && !strings.Contains(text, "..") && !Passing(text)
 }
 
-// Passing reports whether there is a part in a text, such as a hash or the number of an issue, that next time is another.
+// Passing reports whether there is a part in a text, such as a hash or the number of an issue, that
+// next time is another.
 func Passing(text string) bool {
 	return slices.ContainsFunc(alphanumeric.FindAllString(text, -1), func(run string) bool {
 		digits := len(run) - len(strings.Join(strings.FieldsFunc(run, unicode.IsDigit), ""))
@@ -136,7 +141,8 @@ func Passing(text string) bool {
 	})
 }
 
-// A generalProgram has the subcommands of a program that may be left open. The lists are separated by ", ".
+// A generalProgram has the subcommands of a program that may be left open. The lists are separated
+// by ", ".
 type generalProgram struct {
 	open    string // with whatever they are given
 	exact   string // only as they stand, since some arguments would let anything run or leave the machine
@@ -191,8 +197,8 @@ var packageRunners = []string{
 	"npx", "npm exec", "pnpm exec", "bunx", "bundle exec", "poetry run", "uv run", "pipenv run", "python -m", "python3 -m",
 }
 
-// tooMuch are programs that are not suggested even as they stand: shells, languages, what runs others, clients of the
-// network, and what removes or changes without a way back.
+// tooMuch are programs that are not suggested even as they stand: shells, languages, what runs
+// others, clients of the network, and what removes or changes without a way back.
 const tooMuch = " bash sh dash zsh ksh fish csh tcsh busybox toybox eval source . exec builtin command python pypy ipython nodejs esno node deno bun ruby" +
 	" irb perl php lua luajit tclsh wish osascript pwsh powershell ts-node tsx java groovy scala swift R Rscript julia ghci awk gawk mawk sed" +
 	" env sudo doas su runuser pkexec xargs parallel find fd watch setsid ionice flock nohup timeout time nice strace ltrace gdb script" +

@@ -202,8 +202,8 @@ func flagValues(use usage) string {
 	return ""
 }
 
-// gitLists makes a check for a command that with an operand creates something, unless one of these flags or one that
-// filters makes it list. The values of the latter are among the operands.
+// gitLists makes a check for a command that with an operand creates something, unless one of these
+// flags or one that filters makes it list. The values of the latter are among the operands.
 func gitLists(what, flags string) func(usage) string {
 	return unless("it creates a "+what, func(use usage) bool {
 		return len(use.operands) == 0 || use.has(flags+" --contains --no-contains --merged --no-merged --points-at")

@@ -103,8 +103,9 @@ func (a *environment) renames(args []Word) {
 // maxNames bounds how many words of one command may name programs.
 const maxNames = 5_000
 
-// MayRunNames returns the words in MayRun that may name a program or be one of its words, in whatever language the texts
-// are, at most 5,000. A path to where programs are goes by its last name.
+// MayRunNames returns the words in MayRun that may name a program or be one of its words, in
+// whatever language the texts are, at most 5,000. A path to where programs are goes by its last
+// name.
 func (c *Command) MayRunNames() (names []string) {
 	between := func(c rune) bool {
 		return c < 0x80 && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./+", c)

@@ -94,10 +94,12 @@ type usage struct {
 	left     []Word // the arguments that are not taken apart yet
 }
 
-// has reports whether one of the flags was given, which are separated by blanks; "*" stands for any, and for none.
+// has reports whether one of the flags was given, which are separated by blanks; "*" stands for
+// any, and for none.
 func (u usage) has(flags string) bool { return flags == "*" || len(u.values(flags)) > 0 }
 
-// values returns what stands behind each of the flags, in the order of the arguments; nothing behind one without a value.
+// values returns what stands behind each of the flags, in the order of the arguments; nothing
+// behind one without a value.
 func (u usage) values(flags string) (values []Word) {
 	for _, f := range u.flags {
 		for name := range strings.FieldsSeq(flags) {
@@ -114,8 +116,8 @@ func (u usage) readsFile() bool {
 	return slices.ContainsFunc(u.flags, func(f Flag) bool { return f.reads })
 }
 
-// are reports whether the operands are those of the form: words, of which "*" stands for any that is literal, and a "..."
-// at the end for whatever follows.
+// are reports whether the operands are those of the form: words, of which "*" stands for any that
+// is literal, and a "..." at the end for whatever follows.
 func (u usage) are(form string) bool {
 	words := strings.Fields(form)
 	for i, word := range words {
@@ -129,7 +131,8 @@ func (u usage) are(form string) bool {
 	return len(u.operands) == len(words)
 }
 
-// forms makes a check that the operands are of one of these forms; why is the reason against others.
+// forms makes a check that the operands are of one of these forms; why is the reason against
+// others.
 func forms(why string, forms ...string) func(usage) string {
 	return unless(why, func(use usage) bool { return slices.ContainsFunc(forms, use.are) })
 }

@@ -1,13 +1,12 @@
 // The table of git commands that read. No abbreviations: git's own rules for
 // them differ by command. To be checked against: the manual of git 2.39 to 2.47.
 //
-// Absent on purpose, by name: --output (writes), --ext-diff and --textconv
-// (run programs), --show-signature, -O and --open-files-in-pager, --stdin
-// (more flags from a pipe), --submodule=diff and --recurse-submodules
-// (another repository's settings), --ignore-submodules=none and =untracked (those of
-// submodules), --dirty (writes the index), --remerge-diff
-// (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch, archive, hash-object,
-// fsck, help, and whatchanged, which an alias may shadow.
+// Absent on purpose, by name: --output (writes), --ext-diff and --textconv (run programs),
+// --show-signature, -O and --open-files-in-pager, --stdin (more flags from a pipe),
+// --submodule=diff and --recurse-submodules (another repository's settings),
+// --ignore-submodules=none and =untracked (those of submodules), --dirty (writes the index),
+// --remerge-diff (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch,
+// archive, hash-object, fsck, help, and whatchanged, which an alias may shadow.
 
 package shell
 
@@ -134,7 +133,8 @@ var gitPrograms = map[string]*program{
 	"count-objects": {flags: "-vH --verbose --human-readable"},
 	"cherry":        {flags: "-v --verbose --abbrev?"},
 	"show-branch":   {flags: "-ar --all --remotes --current --topo-order --date-order --sparse --more: --list --independent --no-name --sha1-name --topics"},
-	// For the name and address of a person who has set none, git may ask the network what this machine is called.
+	// For the name and address of a person who has set none, git may ask the network what this
+	// machine is called.
 	"var":       {check: onlyOperands("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_DEFAULT_BRANCH", "GIT_SHELL_PATH")},
 	"version":   {flags: "--build-options", check: gitBare},
 	"help":      {check: gitBare},

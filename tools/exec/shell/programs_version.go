@@ -41,7 +41,8 @@ func versionBy(short string) *program {
 	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
-// oneVersion is met by one flag and nothing else; the program's name is added to the reason elsewhere.
+// oneVersion is met by one flag and nothing else; the program's name is added to the reason
+// elsewhere.
 var oneVersion = unless("more is asked than its version", func(use usage) bool { return len(use.flags) == 1 && len(use.operands) == 0 })
 
 // oneDashOnly: with two dashes it is another flag, or none.

@@ -278,7 +278,8 @@ func (s wrapperSpec) takes(flag string) taking {
 	return nothing // what follows in the same word is the value
 }
 
-// scriptAt finds the text of a script that the first word, a flag, has: attached, behind "=", or as the next word.
+// scriptAt finds the text of a script that the first word, a flag, has: attached, behind "=", or as
+// the next word.
 func (s wrapperSpec) scriptAt(args []Word) (script string, ok bool) {
 	flag := args[0].Text
 	if s.script == "" {

@@ -91,7 +91,8 @@ type Analysis struct {
 
 // Unknown is what a script does besides what its Analysis lists. The zero value: nothing.
 type Unknown struct {
-	// Cause is a clause about why what is listed is not all that the script may run or open; empty: it is all.
+	// Cause is a clause about why what is listed is not all that the script may run or open; empty:
+	// it is all.
 	Cause string
 	// Unread: some of the script was not understood at all.
 	Unread bool
@@ -120,7 +121,8 @@ type SyntaxError struct {
 	What         string
 }
 
-// SyntaxError returns where the script does not parse; false: it does, or was not parsed to its end for another reason.
+// SyntaxError returns where the script does not parse; false: it does, or was not parsed to its end
+// for another reason.
 func (a Analysis) SyntaxError() (SyntaxError, bool) {
 	var parse syntax.ParseError
 	var lang syntax.LangError

@@ -183,7 +183,8 @@ func obeys(program, name, value string) bool {
 	return fits(everyProgram, name) || fits(own, name)
 }
 
-// capitals makes of a program's name, in capitals, what the names of variables begin with that are its own.
+// capitals makes of a program's name, in capitals, what the names of variables begin with that are
+// its own.
 var capitals = strings.NewReplacer("-", "_", ".", "_", "+", "X")
 
 // fits reports whether a name is in a list of names, of which some end in *.

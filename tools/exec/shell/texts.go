@@ -170,8 +170,8 @@ func (t text) source() string {
 // specialByte is a character that means something to the shell, or may.
 var specialByte = regexp.MustCompile(`[^A-Za-z0-9_./+,:=@%^\x{80}-\x{10FFFF}-]`)
 
-// Values returns what a program may take from the word as written: the word itself, what stands behind its first "=", and
-// what stands behind the letter of a flag.
+// Values returns what a program may take from the word as written: the word itself, what stands
+// behind its first "=", and what stands behind the letter of a flag.
 func (w Word) Values() []string {
 	_, value, _ := strings.Cut(w.Text, "=")
 	flagged := strings.TrimLeft(w.Text, "-")

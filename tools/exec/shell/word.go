@@ -32,7 +32,8 @@ type Word struct {
 	texts []text // all that it becomes, if variables take part and they are known
 	pipe  bool   // a process substitution: names no file of the tree
 	input bool   // stands for what xargs reads and appends
-	// spread is the source, as written, where that is "${NAME[@]}" and the word one of the elements.
+	// spread is the source, as written, where that is "${NAME[@]}" and the word one of the
+	// elements.
 	spread string
 	feed   int // of a process substitution: which of those in the script it is, from 1
 }

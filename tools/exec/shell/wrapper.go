@@ -55,8 +55,9 @@ func (a *findings) lookThrough() {
 	c.Transparent = len(c.Assigns) == 0
 }
 
-// beside walks what a program runs in a process of its own, perhaps many times: it is judged, but an allow rule has to
-// match the program, and what it does to the shell's place and variables ends with it.
+// beside walks what a program runs in a process of its own, perhaps many times: it is judged, but
+// an allow rule has to match the program, and what it does to the shell's place and variables ends
+// with it.
 func (a *judge) beside(walk func()) {
 	early := a.early
 	a.apart(func() {
@@ -66,7 +67,8 @@ func (a *judge) beside(walk func()) {
 	a.early = early
 }
 
-// asJudged makes the scope one that only deny and ask rules look through. It is judged if the scope around it is.
+// asJudged makes the scope one that only deny and ask rules look through. It is judged if the scope
+// around it is.
 func (s *scope) asJudged() { s.denyOnly, s.followed = true, !s.denyOnly || s.followed }
 
 // asDenied makes the scope one that only deny and ask rules look through, and for these alone.

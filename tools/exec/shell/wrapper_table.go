@@ -71,7 +71,8 @@ var wrappers = each(map[string]wrapperSpec{
 	"mapfile readarray": {values: "cdnOsu", script: "-C", textOnly: true},
 })
 
-// each returns a table with a row for each name, of one whose keys are several names that are separated by blanks.
+// each returns a table with a row for each name, of one whose keys are several names that are
+// separated by blanks.
 func each[Row any](rows map[string]Row) map[string]Row {
 	table := make(map[string]Row, len(rows))
 	for names, row := range rows {

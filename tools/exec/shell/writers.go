@@ -246,7 +246,8 @@ func (a *listing) gitWrites(words []Word) {
 	}
 }
 
-// PutsInto reports whether the command puts something into a directory that it is given last, without touching the rest of it.
+// PutsInto reports whether the command puts something into a directory that it is given last,
+// without touching the rest of it.
 func (c *Command) PutsInto() bool {
 	asFile := func(w Word) bool { // -T: the directory itself is written
 		return strings.HasPrefix(w.Text, "--no-t") || w.dashed() && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "T")
@@ -257,11 +258,14 @@ func (c *Command) PutsInto() bool {
 // Sweeps reports whether the command may change all that is in a directory that it is given.
 func (c *Command) Sweeps() bool { return listed(" chgrp chmod chown cp mv rm ", c.Name) }
 
-// ChangesAll reports whether the command changes all that is in a directory that it is given, what is protected there too.
+// ChangesAll reports whether the command changes all that is in a directory that it is given, what
+// is protected there too.
 func (c *Command) ChangesAll() bool { return listed(" chmod chown chgrp setfacl ", c.Name) }
 
-// Spills reports whether the command, though it only reads, puts into temporary files what it cannot hold in memory.
+// Spills reports whether the command, though it only reads, puts into temporary files what it
+// cannot hold in memory.
 func (c Command) Spills() bool { return listed(" sort tac ", base(c.Name)) }
 
-// HasHeredoc reports whether a script may have a here-document or -string, for which bash makes a temporary file.
+// HasHeredoc reports whether a script may have a here-document or -string, for which bash makes a
+// temporary file.
 func HasHeredoc(script string) bool { return strings.Contains(script, "<<") }

@@ -1,9 +1,10 @@
-// Package damage finds what in a script could destroy more than a workspace: removing, moving or changing places
-// that everything lives by, writing to disks as a whole, ending the system. It works on the commands that
-// [shell.Analyze] lists, and follows what they set and where they go as far as words tell.
+// Package damage finds what in a script could destroy more than a workspace: removing, moving or
+// changing places that everything lives by, writing to disks as a whole, ending the system. It
+// works on the commands that [shell.Analyze] lists, and follows what they set and where they go as
+// far as words tell.
 //
-// It does not know the file system: a link to / is not seen, and neither is what a program reads from a file or an
-// answer.
+// It does not know the file system: a link to / is not seen, and neither is what a program reads
+// from a file or an answer.
 package damage
 
 import (
@@ -23,8 +24,9 @@ type Around struct {
 	Environ []string // NAME=VALUE, what the client has sent and earlier calls have exported
 }
 
-// Find returns, as a sentence, the first damage that these commands may do, or that writing to these names may; empty:
-// none. Work on a script is bounded: what goes beyond a bound counts as damage where it could hide any.
+// Find returns, as a sentence, the first damage that these commands may do, or that writing to
+// these names may; empty: none. Work on a script is bounded: what goes beyond a bound counts as
+// damage where it could hide any.
 func Find(commands []shell.Command, writes []string, around Around) string {
 	for _, name := range writes {
 		if isDevice(around.absolute(around.Dir, name)) {
@@ -127,7 +129,8 @@ func moved(c *shell.Command) (words []shell.Word) {
 	return words[:max(0, len(words)-1)]
 }
 
-// reaches returns why doing that to one of the words, or to what the command is handed by another, would be critical.
+// reaches returns why doing that to one of the words, or to what the command is handed by another,
+// would be critical.
 func (t *scriptState) reaches(i int, d operation, words []shell.Word) string {
 	dirs := t.placesOf(i)
 	for _, word := range words {
@@ -181,8 +184,8 @@ func (t *scriptState) fed(xargs int, d operation) string {
 // pickers are tests of find that take some files and leave others.
 const pickers = "-name -iname -path -ipath -regex -iregex -mtime -mmin -newer -size -empty"
 
-// searched returns why doing that to all that a find comes upon would be critical. To pick files in a root is
-// usual.
+// searched returns why doing that to all that a find comes upon would be critical. To pick files in
+// a root is usual.
 func (t *scriptState) searched(c *shell.Command, d operation, dirs []string) string {
 	d.picks, d.deep = d.picks || mentions(c, pickers), true
 	paths := 0
@@ -325,8 +328,8 @@ func operands(c *shell.Command) (words []shell.Word) {
 	return words
 }
 
-// recursive reports whether a program is told to go into directories, by one of the letters or in full. A flag that is not
-// literal may tell it so.
+// recursive reports whether a program is told to go into directories, by one of the letters or in
+// full. A flag that is not literal may tell it so.
 func recursive(c *shell.Command, letters string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
 		long := strings.HasPrefix(w.Text, "--")

@@ -9,7 +9,8 @@ import (
 	"github.com/toold/toold/tools/exec/shell"
 )
 
-// onDisks are programs that write to a disk as a whole, each with the words by which they only look at it.
+// onDisks are programs that write to a disk as a whole, each with the words by which they only look
+// at it.
 var onDisks = map[string]string{
 	"mke2fs": "-n", "mkdosfs": "", "mkntfs": "-n", "mkswap": "", "wipefs": "-n --no-act", "blkdiscard": "", "badblocks": "",
 	"fdisk": "-l --list", "cfdisk": "", "gdisk": "-l", "sgdisk": "-p --print -v -i", "sfdisk": "-l --list -d --dump",
@@ -53,7 +54,8 @@ func endsSystem(w shell.Word) bool {
 	return among(ending+" emergency rescue runlevel0 runlevel6", strings.TrimSuffix(w.Text, ".target"))
 }
 
-// maybeDevice reports whether a word, or what follows its of=, may name a device. What is nothing but a variable may.
+// maybeDevice reports whether a word, or what follows its of=, may name a device. What is nothing
+// but a variable may.
 func (t *scriptState) maybeDevice(w shell.Word, dirs []string) bool {
 	if key, value, ok := strings.Cut(w.Text, "="); ok && key == "of" {
 		w.Text = value
@@ -66,8 +68,8 @@ func (t *scriptState) maybeDevice(w shell.Word, dirs []string) bool {
 	return false
 }
 
-// harmless are the names in /dev behind which there is no disk: pseudo-devices, terminals, descriptors, shared memory,
-// and the names that bash makes connections of.
+// harmless are the names in /dev behind which there is no disk: pseudo-devices, terminals,
+// descriptors, shared memory, and the names that bash makes connections of.
 const harmless = "null zero full random urandom stdin stdout stderr tty ptmx console fd pts shm mqueue tcp udp"
 
 // isDevice reports whether a path may be that of a device with something on it.

@@ -1,5 +1,5 @@
-// What a word of a command may come to, by the script and the environment. It errs towards what would be worst. What a
-// pattern of names stands for is not looked up.
+// What a word of a command may come to, by the script and the environment. It errs towards what
+// would be worst. What a pattern of names stands for is not looked up.
 
 package damage
 
@@ -25,8 +25,8 @@ type reading struct {
 	lost bool
 }
 
-// maxReadings bounds how many variables with several values are combined, maxText how long what they make can get: Linux
-// takes no longer path.
+// maxReadings bounds how many variables with several values are combined, maxText how long what
+// they make can get: Linux takes no longer path.
 const (
 	maxReadings = 64
 	maxText     = 4096
@@ -139,7 +139,8 @@ func (r *reader) command(script string) {
 	}
 }
 
-// output returns what a script that echoes something is known to print, and whether it prints anything for sure.
+// output returns what a script that echoes something is known to print, and whether it prints
+// anything for sure.
 func (r *reader) output(script string) (values []string, sure bool) {
 	r.depth++
 	defer func() { r.depth-- }()

@@ -1,6 +1,6 @@
-// What the commands of a script mean for those behind them: where they may run, what variables may hold, and which
-// command runs which. Conditions are not followed: whatever may have happened has. Where following ends, the state
-// records it.
+// What the commands of a script mean for those behind them: where they may run, what variables may
+// hold, and which command runs which. Conditions are not followed: whatever may have happened has.
+// Where following ends, the state records it.
 
 package damage
 
@@ -34,8 +34,8 @@ const (
 	maxDirs   = 64
 	maxValues = 16
 	maxDepth  = 8
-	// maxSteps bounds all of it: paths that are joined, readings that are made longer, words that the analysis of a text
-	// walks. It is reached after about 20 ms.
+	// maxSteps bounds all of it: paths that are joined, readings that are made longer, words that
+	// the analysis of a text walks. It is reached after about 20 ms.
 	maxSteps = 20_000
 )
 
@@ -108,8 +108,8 @@ func (t *scriptState) reach(dir string) {
 	}
 }
 
-// A kind is what directories have in common from which the same names are worth asking about: the nearest directory above
-// that is worth asking about itself, and how far below that they are.
+// A kind is what directories have in common from which the same names are worth asking about: the
+// nearest directory above that is worth asking about itself, and how far below that they are.
 type kind struct {
 	above string
 	depth int
@@ -129,8 +129,8 @@ func (t *scriptState) kind(dir string) kind {
 	return k
 }
 
-// implausible reports whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
-// if several cds had failed, and the name is not a common one there.
+// implausible reports whether a name in /, which a command would have there if it ran in dir, can
+// be left out: it ran there only if several cds had failed, and the name is not a common one there.
 func (t *scriptState) implausible(dir, name string) bool {
 	if name == "/" || path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
 		return false
@@ -142,7 +142,8 @@ func (t *scriptState) implausible(dir, name string) bool {
 var topLevel = strings.Fields("bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys" +
 	" tmp usr var Applications Library System Users Volumes cores private")
 
-// holdsDevices reports whether names below may be devices, which are told apart by their whole names.
+// holdsDevices reports whether names below may be devices, which are told apart by their whole
+// names.
 func holdsDevices(name string) bool {
 	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "/proc/")
 }
@@ -179,7 +180,8 @@ func (t *scriptState) valuesOf(name string) (values []string, sure bool) {
 	return values, false
 }
 
-// wrappersOf returns, for each command, the index of the nearest one in front of it that runs it, or -1 if the shell does.
+// wrappersOf returns, for each command, the index of the nearest one in front of it that runs it,
+// or -1 if the shell does.
 func wrappersOf(commands []shell.Command) []int {
 	list, last := make([]int, len(commands)), map[string]int{}
 	for i := range commands {
@@ -193,7 +195,8 @@ func wrappersOf(commands []shell.Command) []int {
 	return list
 }
 
-// feeder returns the command in front of command i, or of what runs it, whose output it may read; -1: there is none.
+// feeder returns the command in front of command i, or of what runs it, whose output it may read;
+// -1: there is none.
 func feeder(wrappers []int, i int) int {
 	for i > 0 && wrappers[i] == i-1 {
 		i--
@@ -237,8 +240,9 @@ func (t *scriptState) placesOf(i int) []string {
 // shells take the text of a script as a word.
 const shells = "bash sh dash zsh ksh eval su trap alias"
 
-// take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
-// not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
+// take takes in the commands, and behind each those of a script that is one of its words, where the
+// shell analysis has not listed them since the text is not literal, or that it is sent by an echo.
+// beyond is one whose script is over a bound.
 func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
 	wrappers := wrappersOf(commands)
 	for i := range commands {
@@ -313,7 +317,8 @@ func (t *scriptState) prints(c *shell.Command) (found []reading) {
 
 var blanks = strings.NewReplacer(`\n`, " ", `\0`, " ")
 
-// outermost leaves out the commands of substitutions, which are listed before the command that has them in its words.
+// outermost leaves out the commands of substitutions, which are listed before the command that has
+// them in its words.
 func outermost(commands []shell.Command) (list []shell.Command) {
 	for _, c := range slices.Backward(commands) {
 		inside := func(w shell.Word) bool { return !w.Literal && strings.Contains(w.Text, c.Text) }
@@ -324,7 +329,8 @@ func outermost(commands []shell.Command) (list []shell.Command) {
 	return list
 }
 
-// unwrapped takes the double quotes off a word. What it expands between single quotes is expanded all the same.
+// unwrapped takes the double quotes off a word. What it expands between single quotes is expanded
+// all the same.
 func unwrapped(text string) string {
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
 		return text
