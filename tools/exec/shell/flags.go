@@ -50,14 +50,21 @@ func (p *program) short(c byte) arity {
 
 // exact finds a long flag by its full name.
 func (p *program) exact(name string) arity {
-	for tok := range strings.SplitSeq(p.flags, " ") {
-		if behind, ok := strings.CutPrefix(tok, name); ok && len(behind) == 0 {
+	for rest := p.flags; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return notListed
+		}
+		whole := i == 0 || rest[i-1] == ' '
+		rest = rest[i+len(name):]
+		switch {
+		case !whole:
+		case rest == "" || rest[0] == ' ':
 			return noValue
-		} else if ok && arityOf(behind[0]) != noValue {
-			return arityOf(behind[0])
+		case arityOf(rest[0]) != noValue:
+			return arityOf(rest[0])
 		}
 	}
-	return notListed
 }
 
 // long finds a long flag by its full name, or by an abbreviation that no

@@ -70,7 +70,7 @@ func recurses(f Flag) bool {
 	return listed(" -r -R -d --recursive --dereference-recursive --directories ", f.Name)
 }
 
-// input finds what names a feed holds; ok is false when that is not known.
+// foundIn finds what names a feed holds; ok is false when that is not known.
 func (a *judge) foundIn(f *feed) (names namedFiles, ok bool) {
 	if f == nil || f.here != nil || len(f.stmts) != 1 {
 		return names, false
