@@ -55,7 +55,7 @@ var words = []word{
 var honest = []string{
 	"shelf life",
 	"g.anew", "anew is acting", "anew()", // a policy's first use, in a benchmark
-	`"tclsh", "wish"`, // Tcl's shell
+	"tclsh wish", // Tcl's shell
 	"cameras store", "cameras of telephones",
 	"// Greet greets",                                       // the code of an example
 	"nobody is the user", "const nobody", "Seteuid(nobody)", // the user of that name

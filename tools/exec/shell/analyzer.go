@@ -11,8 +11,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// An analyzer walks the syntax tree of a script. Each part of it has an owner: what is found, what is known of variables,
-// and where the text stands are structs with methods of their own, which can be read without the rest.
+// An analyzer walks the syntax tree of a script. Each part of it has an owner: what is found, what
+// is known of variables, and where the text stands are structs with methods of their own, which can
+// be read without the rest.
 type analyzer struct {
 	listing
 	environment
@@ -26,15 +27,6 @@ type analyzer struct {
 
 // A judge decides by the program that a command names. It walks on where that program runs others.
 type judge struct{ *analyzer }
-
-// outputs is what statements print, as far as that can be told without running them.
-type outputs struct{ *analyzer }
-
-// conditions are the tests in [[ ]].
-type conditions struct{ *analyzer }
-
-// redirections are judged one by one, whatever the command is that has them.
-type redirections struct{ *analyzer }
 
 // findings is what has been found so far, and whose doing it is.
 type findings struct {
@@ -116,7 +108,9 @@ func (a *analyzer) result(last string) Analysis {
 		a.blame()
 	}
 	out := a.out
-	out.Background = out.Background || slices.ContainsFunc(out.Commands, Command.detaches)
+	out.Background = out.Background || slices.ContainsFunc(out.Commands, func(c Command) bool { // it is meant to outlive the script
+		return listed(" nohup setsid ", path.Base(c.Name))
+	})
 	out.Walked = a.walked
 	if out.Err == nil && !a.early {
 		out.Last = last
@@ -128,12 +122,6 @@ func (a *analyzer) result(last string) Analysis {
 	}
 	out.Unlisted = out.Unlisted || out.Err != nil
 	return out
-}
-
-// detaches reports whether what the command runs is meant to outlive the script.
-func (c Command) detaches() bool {
-	name := path.Base(c.Name)
-	return name == "nohup" || name == "setsid"
 }
 
 // blame ensures that a script that is not read-only has a part that is not. How parts
@@ -206,15 +194,10 @@ func (a *findings) mute(before int) {
 
 // first returns the first of the refusals that counts; the zero value if there are none.
 func first(refusals []refusal) refusal {
-	for _, r := range refusals {
-		if !r.aside {
-			return r
-		}
+	if len(refusals) == 0 {
+		return refusal{}
 	}
-	if len(refusals) > 0 {
-		return refusals[0]
-	}
-	return refusal{}
+	return refusals[max(0, slices.IndexFunc(refusals, func(r refusal) bool { return !r.aside }))]
 }
 
 // judged records whether command i is read-only, which it is if nothing was refused since there
@@ -308,13 +291,21 @@ func (a *analyzer) reading(text string, lang syntax.LangVariant) (last string) {
 	return last
 }
 
-// isolated walks statements that a shell of their own runs: what they do to
-// the working directory ends with them.
+// apart walks what leaves the shell where it is, with the variables and the input that it has, in
+// the scope that it is in. That the exit code may be that of any command lasts.
+func (a *analyzer) apart(walk func()) {
+	place, scope, variables, src, stdin := a.place, a.scope, a.variables, a.src, a.stdin
+	walk()
+	place.early = a.early
+	a.place, a.scope, a.variables, a.src, a.stdin = place, scope, variables, src, stdin
+}
+
+// isolated walks statements that a shell of their own runs.
 func (a *analyzer) isolated(stmts []*syntax.Stmt) (last string) {
-	cwds, moved, tells := a.cwds, a.moved, a.printsLocation
-	a.printsLocation = onlyPrintsLocation(stmts)
-	last = a.stmts(stmts)
-	a.cwds, a.moved, a.printsLocation = cwds, moved, tells
+	a.apart(func() {
+		a.printsLocation = onlyPrintsLocation(stmts)
+		last = a.stmts(stmts)
+	})
 	return last
 }
 

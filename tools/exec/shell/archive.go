@@ -13,7 +13,7 @@ import (
 // narrow judges a call of one of the programs here; ok is false when it is none of
 // them, or asks only for the version.
 func (a *listing) narrow(name string, args []Word) (why string, ok bool) {
-	if len(args) == 1 && args[0].Literal && (strings.HasPrefix(args[0].Text, "-") || args[0].Text == "version") {
+	if len(args) == 1 && args[0].Literal && (args[0].dashed() || args[0].Text == "version") {
 		return "", false
 	}
 	switch name {
@@ -68,7 +68,7 @@ func (a *listing) certificate(args []Word) (why string) {
 			if why := a.readOperand(args[i]); why != "" {
 				return why
 			}
-		case !w.Literal || !listed(certificateFlags, w.Text):
+		case !w.in(certificateFlags):
 			return "`" + w.Text + "` is not among the flags of `x509` known to be harmless"
 		}
 	}
@@ -79,14 +79,14 @@ func (a *listing) certificate(args []Word) (why string) {
 var yqPath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]*(\[[0-9]*\])*)+( \| (keys|length|type))?$`)
 
 func (a *listing) yq(args []Word) bool {
-	for len(args) > 0 && args[0].Literal && listed(" -r -P -e -c ", args[0].Text) {
+	for len(args) > 0 && args[0].in(" -r -P -e -c ") {
 		args = args[1:]
 	}
 	if len(args) == 0 || !args[0].Literal || !yqPath.MatchString(args[0].Text) {
 		return false
 	}
 	for _, w := range args[1:] {
-		if !w.Literal || strings.HasPrefix(w.Text, "-") || a.readOperand(w) != "" {
+		if !w.Literal || w.dashed() || a.readOperand(w) != "" {
 			return false
 		}
 	}

@@ -16,15 +16,6 @@ func plainArray(as *syntax.Assign) bool {
 		!slices.ContainsFunc(as.Array.Elems, func(e *syntax.ArrayElem) bool { return e.Index != nil || e.Value == nil })
 }
 
-// arrayWords are the elements as they stand there, with what is expanded in them.
-func (a *analyzer) arrayWords(as *syntax.Assign) []Word {
-	nodes := make([]*syntax.Word, len(as.Array.Elems))
-	for i, e := range as.Array.Elems {
-		nodes[i] = e.Value
-	}
-	return a.words(nodes)
-}
-
 // arraySet is what is known of a variable after NAME=(...) or NAME+=(...).
 func (a *analyzer) arraySet(as *syntax.Assign, words []Word) *variable {
 	v := &variable{name: as.Name.Value, elements: a.elementsOf(as)}
@@ -45,20 +36,14 @@ const maxItems = 256
 // list notes all elements of an array, if they are not too many.
 func (v *variable) list(words []Word) {
 	if v.listed = len(words) <= maxItems; v.listed {
-		v.items = laterAll(words)
+		v.items = slices.Clone(words)
+		for i, w := range words {
+			v.items[i] = w.later()
+		}
 	}
 }
 
-// laterAll are words as they are where they are used later, in another directory
-// perhaps.
-func laterAll(words []Word) []Word {
-	later := make([]Word, len(words))
-	for i, w := range words {
-		later[i] = w.later()
-	}
-	return later
-}
-
+// later is the word as it is where it is used later, in another directory perhaps.
 func (w Word) later() Word {
 	texts := textsOf(w)
 	next := Word{Text: w.Text, shape: w.shape, prefix: w.prefix, solid: w.solid}
@@ -76,15 +61,11 @@ func (w Word) later() Word {
 // spread returns what "${NAME[@]}" and "$@" become as a whole word; ok is false for
 // any other word, and where that is not known.
 func (a *analyzer) spread(w *syntax.Word) (words []Word, ok bool) {
-	if len(w.Parts) != 1 {
-		return nil, false
-	}
-	q, quoted := w.Parts[0].(*syntax.DblQuoted)
-	if !quoted || q.Dollar || len(q.Parts) != 1 {
-		return nil, false
-	}
-	p, param := q.Parts[0].(*syntax.ParamExp)
+	p, param := onlyPart(w).(*syntax.ParamExp)
 	if !param || !allElements(p) && !keys(p) {
+		return nil, false
+	}
+	if q, quoted := w.Parts[0].(*syntax.DblQuoted); !quoted || q.Dollar {
 		return nil, false
 	}
 	v, known := a.variable(p.Param.Value)

@@ -13,10 +13,10 @@ import (
 
 var awkFlags = &program{
 	flags: "-F: -v: --version", operands: textOperands, ordered: true,
-	refused: map[string]string{
-		"-f": "reads a program from a file", "--file": "reads a program from a file", "-E": "reads a program from a file", "--exec": "reads a program from a file",
-		"-i": "loads a file", "--include": "loads a file", "-l": "loads a file", "--load": "loads a file",
-	},
+	refused: each(map[string]string{
+		"-f --file -E --exec":    "reads a program from a file",
+		"-i --include -l --load": "loads a file",
+	}),
 }
 
 func (a *judge) awk(args []Word) string {
@@ -27,9 +27,9 @@ func (a *judge) awk(args []Word) string {
 	if why == "" && (len(use.operands) == 0 || !use.operands[0].Literal) {
 		why = "its program is only known when it runs"
 	}
-	for _, f := range use.flags {
-		if f.name == "-v" && steers(f.value.prefix) {
-			why = "`" + f.value.Text + "` may steer what it reads"
+	for _, w := range use.values("-v") {
+		if steers(w.prefix) {
+			why = "`" + w.Text + "` may steer what it reads"
 		}
 	}
 	if why == "" {
@@ -64,7 +64,8 @@ func (a *judge) awk(args []Word) string {
 	return ""
 }
 
-// awkRuns finds the ways in which awk runs another program or loads more of its own. A call by a variable's name (@f(x)) may be one.
+// awkRuns finds the ways in which awk runs another program or loads more of its own. A call by a
+// variable's name (@f(x)) may be one.
 var awkRuns = regexp.MustCompile(`system|\||@|load|include|extension`)
 
 // awkNames find the texts in a program that it reads, writes or runs by name.
@@ -84,7 +85,7 @@ func (a *judge) awkDoes(program string) {
 	}
 	each(awkNames.reads, func(name string) { a.read(literalWord(name).path) })
 	each(awkNames.writes, func(name string) { a.write(Fills, literalWord(name).path) })
-	each(awkNames.starts, func(text string) { a.deniedText("awk", []Word{{Text: text}}) })
+	each(awkNames.starts, func(text string) { a.deniedText("awk", text) })
 }
 
 // steers: the assignment of a variable that names files.
@@ -92,23 +93,19 @@ func steers(assign string) bool {
 	return strings.HasPrefix(assign, "ARG") || strings.HasPrefix(assign, "PROCINFO") || strings.HasPrefix(assign, "ENVIRON")
 }
 
-func plainAwkName(s string) bool {
-	return s != "" && isAwkName(s[0]) && s[0] > '9' && strings.IndexFunc(s, func(r rune) bool { return r > 0x7f || !isAwkName(byte(r)) }) < 0
-}
+// awkName are the characters of names and numbers.
+const awkName = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
+
+func plainAwkName(s string) bool { return s != "" && s[0] > '9' && strings.Trim(s, awkName) == "" }
 
 // awkWords are the keywords, and the functions that a program may call; all
-// but these, followed by a parenthesis, may be a function that runs
-// something. Keywords after which a slash begins a regular expression are
-// marked.
-var awkWords = map[string]bool{
-	"BEGIN": false, "END": false, "if": false, "else": true, "while": false, "for": false, "do": true, "in": true, "next": false,
-	"nextfile": false, "exit": true, "return": true, "delete": false, "print": true, "printf": true, "switch": false, "case": true,
-	"default": false, "break": false, "continue": false,
-	"length": false, "substr": false, "index": false, "split": false, "sub": false, "gsub": false, "match": false, "sprintf": false,
-	"tolower": false, "toupper": false, "sin": false, "cos": false, "atan2": false, "exp": false, "log": false, "sqrt": false,
-	"int": false, "rand": false, "srand": false, "gensub": false, "strftime": false, "systime": false, "mktime": false,
-	"asort": false, "asorti": false, "and": false, "or": false, "xor": false, "lshift": false, "rshift": false, "strtonum": false,
-}
+// but these, followed by a parenthesis, may be a function that runs something.
+// Behind those of awkOpen a slash begins a regular expression.
+const (
+	awkOpen  = " else do in exit return print printf case "
+	awkWords = awkOpen + " BEGIN END if while for next nextfile delete switch default break continue length substr index split sub gsub match sprintf" +
+		" tolower toupper sin cos atan2 exp log sqrt int rand srand gensub strftime systime mktime asort asorti and or xor lshift rshift strtonum "
+)
 
 // awkBanned write, run, load, or name files: as words they are refused
 // wherever they stand.
@@ -116,16 +113,14 @@ const awkBanned = " system getline close fflush function func extension ARGV ARG
 
 // An awkReader stands somewhere in a program.
 type awkReader struct {
-	s        string
-	pos      int
+	cursor
 	operand  bool // what came last ends an operand, so a slash divides
 	paren    bool // what came last is a closing parenthesis
 	printing bool // inside a print statement, where > redirects
-	why      string
 }
 
 func awkProgram(program string) (why string) {
-	r := &awkReader{s: program}
+	r := &awkReader{cursor: cursor{s: program}}
 	for r.why == "" && r.pos < len(r.s) {
 		r.token()
 	}
@@ -141,13 +136,12 @@ func (r *awkReader) token() {
 		r.pos++
 		r.after(false)
 	case c == '#':
-		r.comment()
+		r.line()
 	case c == '"':
 		r.quoted('"', "string")
-		r.after(true)
 	case c == '/':
 		r.slash()
-	case isAwkName(c):
+	case strings.IndexByte(awkName, c) >= 0:
 		r.name()
 	default:
 		r.symbol(c)
@@ -157,102 +151,52 @@ func (r *awkReader) token() {
 // after records what kind of token came last.
 func (r *awkReader) after(operand bool) { r.operand, r.paren = operand, false }
 
-func (r *awkReader) comment() {
-	if end := strings.IndexByte(r.s[r.pos:], '\n'); end >= 0 {
-		r.pos += end
-		return
-	}
-	r.pos = len(r.s)
-}
-
 // quoted goes past a string or a regular expression.
 func (r *awkReader) quoted(end byte, what string) {
-	for r.pos++; r.pos < len(r.s); r.pos++ {
-		switch c := r.s[r.pos]; {
-		case c == '\n':
-			r.why = "its program has a line break in a " + what
-			return
-		case c == '\\':
-			r.pos++
-			if r.pos < len(r.s) && r.s[r.pos] == '\n' {
-				r.why = "its program has a line break in a " + what
-				return
-			}
-		case c == end:
-			r.pos++
-			return
-		case end == '/' && c == '[':
-			n := bracketLength(r.s[r.pos:], end)
-			if n == 0 {
-				r.why = "its program has brackets on which kinds of awk differ"
-				return
-			}
-			r.pos += n - 1
-		}
-	}
-	r.why = "its program has an open " + what
+	r.pos++
+	r.past(end, end == '/', endings{
+		"its program has a line break in a " + what, "its program has brackets on which kinds of awk differ", "its program has an open " + what,
+	})
+	r.after(true)
 }
 
 // slash divides or begins a regular expression. After a closing parenthesis
 // it can be either, so what follows must be harmless both ways.
 func (r *awkReader) slash() {
-	switch {
-	case r.paren:
-		if rest := r.s[r.pos+1:]; strings.ContainsAny(rest, `"/>|@#`) || strings.Contains(rest, "system") || strings.Contains(rest, "getline") {
-			r.why = "its program has a slash whose meaning is not certain"
-		}
-		r.pos++
-		r.after(false)
-	case r.operand:
-		r.pos++
-		r.after(false)
-	default:
+	if !r.operand {
 		r.quoted('/', "regular expression")
-		r.after(true)
+		return
 	}
-}
-
-func isAwkName(c byte) bool {
-	return c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	r.pos++
+	if rest := r.s[r.pos:]; r.paren && (strings.ContainsAny(rest, `"/>|@#`) || strings.Contains(rest, "system") || strings.Contains(rest, "getline")) {
+		r.refuse("its program has a slash whose meaning is not certain")
+	}
+	r.after(false)
 }
 
 // oneAwkToken: a name without a dot, or a number without a name behind it.
-func oneAwkToken(word string) bool {
-	if word[0] > '9' {
-		return !strings.Contains(word, ".")
-	}
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(word), "e")
-	return strings.Trim(mantissa, "0123456789.") == "" && strings.Trim(exponent, "0123456789") == ""
-}
+var oneAwkToken = regexp.MustCompile(`^(?i:[a-z_][a-z0-9_]*|[0-9.]+(e[0-9]*)?)$`)
 
 func (r *awkReader) name() {
-	start := r.pos
-	for r.pos < len(r.s) && isAwkName(r.s[r.pos]) {
-		r.pos++
-	}
-	word := r.s[start:r.pos]
-	regex, keyword := awkWords[word]
+	word := r.skip(awkName)
 	called := strings.HasPrefix(r.s[r.pos:], "(")
 	switch {
-	case !oneAwkToken(word):
-		r.why = "its program has a number and a name without a blank between them, as in `" + shorten(word) + "`"
+	case !oneAwkToken.MatchString(word):
+		r.refuse("its program has a number and a name without a blank between them, as in `" + shorten(word) + "`")
 	case listed(awkBanned, word):
-		r.why = "its program uses `" + word + "`"
-	case called && !keyword:
-		r.why = "its program calls `" + word + "`"
+		r.refuse("its program uses `" + word + "`")
+	case called && !listed(awkWords, word):
+		r.refuse("its program calls `" + word + "`")
 	case word == "length" && strings.HasPrefix(strings.TrimLeft(r.s[r.pos:], " \t"), "/"):
-		r.why = "its program has a slash whose meaning is not certain"
+		r.refuse("its program has a slash whose meaning is not certain")
 	}
 	r.printing = r.printing || word == "print" || word == "printf"
-	r.after(!regex)
+	r.after(!listed(awkOpen, word))
 }
 
 func (r *awkReader) symbol(c byte) {
 	r.pos++
-	next := byte(0)
-	if r.pos < len(r.s) {
-		next = r.s[r.pos]
-	}
+	next := r.peek()
 	switch c {
 	case ';', '{', '}':
 		r.printing = false
@@ -263,14 +207,14 @@ func (r *awkReader) symbol(c byte) {
 		r.after(true)
 	case '|':
 		if next != '|' {
-			r.why = "its program has a pipe"
+			r.refuse("its program has a pipe")
 			return
 		}
 		r.pos++
 		r.after(false)
 	case '>':
 		if r.printing || next == '>' {
-			r.why = "its program may write with >; put a comparison in front of the print"
+			r.refuse("its program may write with >; put a comparison in front of the print")
 		}
 		r.after(false)
 	case '+', '-':
@@ -283,10 +227,10 @@ func (r *awkReader) symbol(c byte) {
 		r.after(false)
 	case '\\':
 		if next != '\n' {
-			r.why = "its program is not plain"
+			r.refuse("its program is not plain")
 		}
 		r.pos++
 	default:
-		r.why = "its program holds `" + shorten(string(rune(c))) + "`"
+		r.refuse("its program holds `" + shorten(string(rune(c))) + "`")
 	}
 }

@@ -32,50 +32,44 @@ func (a *judge) builtin(name string, args []Word) (why string, ok bool) {
 	case "test":
 		return a.test(args), true
 	case "[":
-		if n := len(args) - 1; n >= 0 && args[n].Literal && args[n].Text == "]" {
+		if n := len(args) - 1; n >= 0 && args[n].is("]") {
 			return a.test(args[:n]), true
 		}
 		return "`[` has no `]`", true
 	case "read":
 		return a.readCommand(args), true
-	case "jobs", "dirs", "times", "wait", "env":
-		return onlyShows(args, "", "with arguments it does more than show something"), true
-	case "umask":
-		return onlyShows(args, "-S -p", "it changes the permissions of files to come"), true
-	case "ulimit":
-		return onlyShows(args, "-a -c -d -f -l -m -n -s -t -u -v -Hn -Sn -Ha -Sa", "it changes a limit"), true
-	case "trap":
-		return onlyShows(args, "-l -p", "it keeps a command to run it later"), true
 	case "kill":
-		if why = "it signals a process, perhaps to end it"; len(args) > 0 {
-			why = onlyShows(args, "-l -L", why)
+		if len(args) == 0 {
+			return shows[name].why, true
 		}
-		return why, true
-	case "alias":
-		return onlyShows(args, "-p", changesReading), true
 	case "shopt":
-		if len(args) == 1 && args[0].Literal && !strings.HasPrefix(args[0].Text, "-") {
+		if len(args) == 1 && args[0].Literal && !args[0].dashed() {
 			return "", true // whether an option is set
 		}
-		return onlyShows(args, "-p -s -u", changesReading), true
-	case "hash":
-		return onlyShows(args, "-l", changesReading), true
 	case "unalias", "enable", "bind":
 		return changesReading, true
 	case "source", ".":
 		return "it runs a script from a file", true
 	}
-	return "", false
+	shown, ok := shows[name]
+	if len(args) > 1 || len(args) == 1 && !args[0].in(shown.flags) {
+		why = shown.why
+	}
+	return why, ok
 }
 
-// onlyShows passes a builtin without arguments, or with one of the flags that
-// make it show something; why is the reason against any other.
-func onlyShows(args []Word, flags, why string) string {
-	if len(args) > 1 || len(args) == 1 && (!args[0].Literal || !listed(" "+flags+" ", args[0].Text)) {
-		return why
-	}
-	return ""
-}
+// shows are builtins that only show something without arguments, or with one of these flags; why is
+// the reason against any others.
+var shows = each(map[string]struct{ flags, why string }{
+	"jobs dirs times wait env": {"", "with arguments it does more than show something"},
+	"umask":                    {" -S -p ", "it changes the permissions of files to come"},
+	"ulimit":                   {" -a -c -d -f -l -m -n -s -t -u -v -Hn -Sn -Ha -Sa ", "it changes a limit"},
+	"trap":                     {" -l -p ", "it keeps a command to run it later"},
+	"kill":                     {" -l -L ", "it signals a process, perhaps to end it"},
+	"alias":                    {" -p ", changesReading},
+	"shopt":                    {" -p -s -u ", changesReading},
+	"hash":                     {" -l ", changesReading},
+})
 
 func (a *judge) cdCommand(args []Word) string {
 	for len(args) > 0 && args[0].Literal && (args[0].Text == "-L" || args[0].Text == "-P" || args[0].Text == "--") {
@@ -86,7 +80,7 @@ func (a *judge) cdCommand(args []Word) string {
 		return ""
 	}
 	w := args[0]
-	if len(args) > 1 || w.shape != known && w.shape != one || w.Literal && strings.HasPrefix(w.Text, "-") && w.Text != "-" {
+	if len(args) > 1 || w.shape != known && w.shape != one || w.Literal && w.dashed() && w.Text != "-" {
 		a.cd(Word{shape: many})
 		return "where it goes is only known when it runs"
 	}
@@ -112,7 +106,7 @@ func (a *judge) stack(args []Word) {
 var storesCount = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjztq]*n`)
 
 func printf(args []Word) string {
-	if len(args) > 0 && args[0].Literal && args[0].Text == "--" {
+	if len(args) > 0 && args[0].is("--") {
 		args = args[1:]
 	} else if len(args) > 0 && strings.HasPrefix(args[0].prefix, "-v") {
 		return "-v sets a variable"
@@ -132,17 +126,20 @@ func printf(args []Word) string {
 	return ""
 }
 
+// fileComparisons are the tests of two files.
+const fileComparisons = " -nt -ot -ef "
+
 // test judges test and [. Its only trap is -v with a subscript, which needs
 // two arguments side by side; so no two unknown ones may be neighbours, none
 // may become several, and none may stand before something with a subscript.
 func (a *listing) test(args []Word) string {
 	for i, w := range args {
-		if compared := w.Literal && (w.Text == "-nt" || w.Text == "-ot" || w.Text == "-ef"); compared && i > 0 && i+1 < len(args) {
+		if w.in(fileComparisons) && i > 0 && i+1 < len(args) {
 			a.look(args[i-1])
 			a.look(args[i+1])
 		}
 		switch {
-		case w.Literal && w.Text == "-v" && i+1 < len(args) && args[i+1].Literal && syntax.ValidName(args[i+1].Text):
+		case w.is("-v") && i+1 < len(args) && args[i+1].Literal && syntax.ValidName(args[i+1].Text):
 			continue
 		case w.Literal && (w.Text == "-v" || w.Text == "-R"):
 			return w.Text + " takes a name, whose subscript can run commands"

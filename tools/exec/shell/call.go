@@ -20,13 +20,11 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		return ""
 	}
 	if len(words) == 0 {
-		i, before := a.add(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}), len(a.refusals)
-		a.inherited("", text)
-		a.setOwn(c.Assigns, assigns, text)
-		a.as(i, func() {
+		a.list(Command{Text: text, Literal: true, Assigns: steering(assigns), Sets: sets}, func() {
+			a.inherited("", text)
+			a.setOwn(c.Assigns, assigns, text)
 			a.valuesMayRun(slices.DeleteFunc(assigns, func(as assign) bool { return ownName(as.name) }))
 		})
-		a.judged(i, before)
 		return ""
 	}
 	if f, unsure := a.certain(words[0]); f != nil && len(assigns) == 0 {
@@ -82,6 +80,13 @@ func (a *findings) add(c Command) int {
 	return len(a.out.Commands) - 1
 }
 
+// list lists a command, and what judge reads, writes and refuses as its doing.
+func (a *findings) list(c Command, judge func()) {
+	i, before := a.add(c), len(a.refusals)
+	a.as(i, judge)
+	a.judged(i, before)
+}
+
 // as lists what judge reads and writes as the doing of command i.
 func (a *findings) as(i int, judge func()) {
 	outer := a.current
@@ -92,15 +97,12 @@ func (a *findings) as(i int, judge func()) {
 
 // run lists and judges one command.
 func (a *analyzer) run(words []Word, assigns []assign, text string) (last string) {
-	if words[0].Literal && words[0].Text == "--" && len(words) > 1 { // behind the keyword time; no program has that name
+	if words[0].is("--") && len(words) > 1 { // behind the keyword time; no program has that name
 		words = words[1:]
 	}
-	i := a.add(Command{
+	a.list(Command{
 		Name: words[0].Text, Words: withoutInput(words), Text: text, Literal: words[0].Literal, Assigns: steering(assigns),
-	})
-	before := len(a.refusals)
-	a.as(i, func() { last = a.runAs(words, assigns, text) })
-	a.judged(i, before)
+	}, func() { last = a.runAs(words, assigns, text) })
 	return last
 }
 
@@ -241,43 +243,36 @@ func withoutInput(words []Word) []Word {
 // harmlessNames steer no program to another file or program: language, time
 // zone, terminal, colours, verbosity, and what a build is for. Sources:
 // locale(7), tzset(3), no-color.org and the documentation of node, cargo and go.
-var harmlessNames = map[string]bool{
-	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true,
-	"CLICOLOR": true, "CLICOLOR_FORCE": true, "COLUMNS": true, "LINES": true,
-	"NODE_ENV": true, "RUST_BACKTRACE": true, "RUST_LOG": true, "CI": true,
-	"PYTHONUNBUFFERED": true, "PYTHONDONTWRITEBYTECODE": true, "TERM": true, "COLORTERM": true, "PORT": true,
-	"GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "PAGER": true, "GIT_PAGER": true,
-	"GREP_COLOR": true, "GREP_COLORS": true, "BLOCK_SIZE": true, "BLOCKSIZE": true,
-	"LC_ALL": true, "LC_COLLATE": true, "LC_CTYPE": true, "LC_MESSAGES": true,
-	"LC_MONETARY": true, "LC_NUMERIC": true, "LC_TIME": true,
-}
+const harmlessNames = " LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS LINES NODE_ENV RUST_BACKTRACE RUST_LOG CI PYTHONUNBUFFERED" +
+	" PYTHONDONTWRITEBYTECODE TERM COLORTERM PORT GOOS GOARCH CGO_ENABLED PAGER GIT_PAGER GREP_COLOR GREP_COLORS BLOCK_SIZE BLOCKSIZE LC_ALL" +
+	" LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME "
 
 // An assign is an assignment in front of a command, or without one.
 type assign struct {
 	name  string
 	value Word
 	items []Word // of an array
-	array bool
 	// harmless: the name is on the fixed list of those that steer no program
 	// to another file or program, and the value is plain literal text.
 	harmless bool
 }
 
-func (a *analyzer) assigns(nodes []*syntax.Assign) []assign {
-	list := make([]assign, len(nodes))
-	for i, as := range nodes {
-		list[i] = a.assign(as)
+func (a *analyzer) assigns(nodes []*syntax.Assign) (list []assign) {
+	for _, as := range nodes {
+		list = append(list, a.assign(as))
 	}
 	return list
 }
 
 func (a *analyzer) assign(as *syntax.Assign) assign {
-	out := assign{}
+	out := assign{value: literalWord("")}
 	if as.Name != nil {
 		out.name = as.Name.Value
 	}
 	if plainArray(as) {
-		out.items, out.array = a.arrayWords(as), true
+		for _, e := range as.Array.Elems {
+			out.items = append(out.items, a.words([]*syntax.Word{e.Value})...)
+		}
 		return out
 	}
 	if as.Index != nil || as.Array != nil {
@@ -289,10 +284,8 @@ func (a *analyzer) assign(as *syntax.Assign) assign {
 	if as.Value != nil {
 		out.value = a.word(as.Value)
 		plain = out.value.Literal && plainValue(out.name, out.value.Text)
-	} else {
-		out.value = literalWord("")
 	}
-	out.harmless = harmlessNames[out.name] && plain && !as.Append && !as.Naked
+	out.harmless = listed(harmlessNames, out.name) && plain && !as.Append && !as.Naked
 	return out
 }
 
@@ -318,10 +311,8 @@ func plainValue(name, s string) bool {
 	if name == "PAGER" || name == "GIT_PAGER" { // the name of a program
 		return s == "cat"
 	}
-	return strings.Trim(s, plain) == "" && (!setsCharset(name) || plainCharset(s))
+	return strings.Trim(s, plain) == "" && (!listed(" LANG LC_ALL LC_CTYPE ", name) || plainCharset(s))
 }
-
-func setsCharset(name string) bool { return name == "LANG" || name == "LC_ALL" || name == "LC_CTYPE" }
 
 // plainCharset: no byte of ASCII is part of another character, as a backslash
 // is in Big5 and GBK, where bash and sed find other ends of words than here.

@@ -31,7 +31,8 @@ type Command struct {
 	// list of harmless ones with a plain literal value. No allow rule passes
 	// any of them.
 	Assigns []string
-	// Sets are the assignments that stand in front of it, or without a command, apart from those of arrays.
+	// Sets are the assignments that stand in front of it, or without a command, apart from those of
+	// arrays.
 	Sets []Assignment
 	// Text is the source, without redirections.
 	Text string
@@ -116,10 +117,12 @@ func (c Command) String() string {
 	return strings.Join(texts, " ")
 }
 
-// IsTest reports whether the command is one of the shell's own compound tests, for which no program is run.
+// IsTest reports whether the command is one of the shell's own compound tests, for which no program
+// is run.
 func (c *Command) IsTest() bool { return c.Name == "[[" || c.Name == "((" }
 
-// Enters returns the directory, as written, that a cd with one literal word goes to; ok is false for any other command.
+// Enters returns the directory, as written, that a cd with one literal word goes to; ok is false
+// for any other command.
 func (c *Command) Enters() (dir string, ok bool) {
 	if c.Name != "cd" || len(c.Words) != 2 || !c.Words[1].Literal {
 		return "", false
@@ -130,13 +133,23 @@ func (c *Command) Enters() (dir string, ok bool) {
 // NamesFile reports whether the command names its program by a literal path.
 func (c *Command) NamesFile() bool { return c.Literal && strings.Contains(c.Name, "/") }
 
+// is reports whether the word is literally that text.
+func (w Word) is(text string) bool { return w.Literal && w.Text == text }
+
+// in reports whether the word is literally one of a list, which is separated by blanks and has one
+// at each end.
+func (w Word) in(list string) bool { return w.Literal && listed(list, w.Text) }
+
+// dashed reports whether the word as written looks like a flag.
+func (w Word) dashed() bool { return strings.HasPrefix(w.Text, "-") }
+
 // MayName reports whether a program may take the word for the name of a file, and not for a flag.
 func (w Word) MayName() bool {
-	return w.Text != "" && !strings.HasPrefix(w.Text, "-") && !strings.ContainsRune(w.Text, 0)
+	return w.Text != "" && !w.dashed() && !strings.ContainsRune(w.Text, 0)
 }
 
-// Source returns the command as written, with single blanks, if it is literal, assigns nothing and has quotes in it;
-// empty otherwise: it would mean something else than the words, or the same.
+// Source returns the command as written, with single blanks, if it is literal, assigns nothing and
+// has quotes in it; empty otherwise: it would mean something else than the words, or the same.
 func (c *Command) Source() string {
 	if len(c.Assigns) > 0 || slices.ContainsFunc(c.Words, func(w Word) bool { return !w.Literal }) || !strings.ContainsAny(c.Text, `"'`) {
 		return ""
@@ -144,8 +157,8 @@ func (c *Command) Source() string {
 	return strings.Join(strings.Fields(c.Text), " ")
 }
 
-// RunsItsOwnWay reports whether the command runs others in a way of its own, so that what it does depends on all of its
-// words.
+// RunsItsOwnWay reports whether the command runs others in a way of its own, so that what it does
+// depends on all of its words.
 func (c *Command) RunsItsOwnWay() bool {
 	switch base(c.Name) {
 	case "watch", "setsid", "ionice", "flock":
@@ -173,10 +186,12 @@ type Redirect struct {
 type Flag struct {
 	Name  string // "-n" or the full "--name"
 	Value Word
+	reads bool // its value names a file
 }
 
-// Glob returns a value that is a plain pattern in one word with the flag's name, as in --include=*.go,
-// and that word, which bash leaves as it is unless a file fits it. ok is false for any other value.
+// Glob returns a value that is a plain pattern in one word with the flag's name, as in
+// --include=*.go, and that word, which bash leaves as it is unless a file fits it. ok is false for
+// any other value.
 func (f Flag) Glob() (glob, word string, ok bool) {
 	word = f.Value.Text
 	glob, ok = strings.CutPrefix(word, f.Name+"=")

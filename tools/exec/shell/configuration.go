@@ -13,16 +13,19 @@ const gitFiles = "~/.gitconfig $XDG_CONFIG_HOME/git/config $XDG_CONFIG_HOME/git/
 //
 // Absent on purpose: what holds credentials (~/.npmrc, ~/.netrc, ~/.config/gh,
 // ~/.docker/config.json), without which these programs tell their version too.
-var configuration = map[string]string{
-	"git": gitFiles,
-	"rg":  gitFiles, "fd": gitFiles + " $XDG_CONFIG_HOME/fd/ignore", "fdfind": gitFiles + " $XDG_CONFIG_HOME/fd/ignore", // they leave out what git ignores
-	"jq":   "~/.jq",
-	"file": "~/.magic ~/.magic.mgc",
-	"go":   "$XDG_CONFIG_HOME/go/env", "gofmt": "$XDG_CONFIG_HOME/go/env",
-	"curl": "~/.curlrc $XDG_CONFIG_HOME/curlrc", "wget": "~/.wgetrc",
-	"less": "~/.less ~/.lesskey $XDG_CONFIG_HOME/lesskey ~/.terminfo", "tput": "~/.terminfo",
-	"tmux": "~/.tmux.conf $XDG_CONFIG_HOME/tmux/tmux.conf", "sqlite3": "~/.sqliterc $XDG_CONFIG_HOME/sqlite3/sqliterc",
-}
+var configuration = each(map[string]string{
+	"git rg":    gitFiles, // rg and fd leave out what git ignores
+	"fd fdfind": gitFiles + " $XDG_CONFIG_HOME/fd/ignore",
+	"jq":        "~/.jq",
+	"file":      "~/.magic ~/.magic.mgc",
+	"go gofmt":  "$XDG_CONFIG_HOME/go/env",
+	"curl":      "~/.curlrc $XDG_CONFIG_HOME/curlrc",
+	"wget":      "~/.wgetrc",
+	"less":      "~/.less ~/.lesskey $XDG_CONFIG_HOME/lesskey ~/.terminfo",
+	"tput":      "~/.terminfo",
+	"tmux":      "~/.tmux.conf $XDG_CONFIG_HOME/tmux/tmux.conf",
+	"sqlite3":   "~/.sqliterc $XDG_CONFIG_HOME/sqlite3/sqliterc",
+})
 
 // Configuration returns the files of the user's own configuration that a
 // program of the table reads by itself. Each begins with ~ or with
@@ -61,9 +64,10 @@ const builtins = " : . [ [[ (( alias bg bind break builtin caller cd command com
 // for a newer one, or keep a log: only where it is confined does it just read.
 func LooksAround(name string) bool { return listed(" go npm gh ", base(name)) }
 
-// Searched reports whether the command is looked for along PATH.
+// Searched reports whether the command is looked for along PATH. Another shell that runs it has the
+// same builtins.
 func (c Command) Searched() bool {
-	return c.Literal && !c.Function && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !c.byShell())
+	return c.Literal && !c.Function && c.Name != "" && !strings.Contains(c.Name, "/") && (!listed(builtins, c.Name) || c.SearchedByProgram() && !strings.HasSuffix(c.Via, " -c"))
 }
 
 // SearchedByProgram reports whether not the shell that runs the script looks for the
@@ -71,6 +75,3 @@ func (c Command) Searched() bool {
 func (c Command) SearchedByProgram() bool {
 	return !listed(" eval command builtin expansion ", c.Via) && c.Via != ""
 }
-
-// byShell: another shell runs it, which has the same builtins.
-func (c Command) byShell() bool { return strings.HasSuffix(c.Via, " -c") }

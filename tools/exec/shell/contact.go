@@ -1,5 +1,6 @@
-// The hosts that commands name: in URLs, as user@host:path, and as operands of programs that are known to contact
-// what they are given. Hosts that a program contacts without a word that names them are not found.
+// The hosts that commands name: in URLs, as user@host:path, and as operands of programs that are
+// known to contact what they are given. Hosts that a program contacts without a word that names
+// them are not found.
 
 package shell
 
@@ -11,10 +12,10 @@ import (
 )
 
 // contacting are programs that contact the host that an operand names without a scheme.
-var contacting = []string{"curl", "wget", "http", "https", "xh", "ssh", "sftp", "telnet", "ping", "nc", "ncat", "ftp"}
+const contacting = " curl wget http https xh ssh sftp telnet ping nc ncat ftp "
 
 // onlyNoting are subcommands of git that keep an address and do not contact it.
-var onlyNoting = []string{"remote", "config", "commit", "tag", "notes"}
+const onlyNoting = " remote config commit tag notes "
 
 var (
 	networkScheme = regexp.MustCompile(`^(?i:https?|ftps?|wss?|ssh|git|git\+ssh|git\+https|sftp|rsync)://`)
@@ -24,10 +25,10 @@ var (
 	switches = regexp.MustCompile(`^(?:-[#0-9fgijklnpqsvIJLNORS]+|--(?:silent|show-error|fail|location|insecure|head|include|verbose|compressed|quiet|no-verbose|spider))$`)
 )
 
-// Hosts returns the hosts that the command names and may contact, as written, each once, in the order of its words. A
-// command that only reads or that runs another one has none.
+// Hosts returns the hosts that the command names and may contact, as written, each once, in the
+// order of its words. A command that only reads or that runs another one has none.
 func (c *Command) Hosts() (hosts []string) {
-	if words := c.gitWords(); c.ReadOnly || c.Transparent || len(c.Words) < 2 || c.IsGit() && len(words) > 1 && slices.Contains(onlyNoting, words[1].Text) {
+	if words := c.gitWords(); c.ReadOnly || c.Transparent || len(c.Words) < 2 || c.IsGit() && len(words) > 1 && listed(onlyNoting, words[1].Text) {
 		return nil
 	}
 	for i := range c.Words[1:] {
@@ -38,7 +39,8 @@ func (c *Command) Hosts() (hosts []string) {
 	return hosts
 }
 
-// NamesHost reports whether a literal word behind the command's name would name the host, as Hosts returns it.
+// NamesHost reports whether a literal word behind the command's name would name the host, as Hosts
+// returns it.
 func (c *Command) NamesHost(word, host string) bool {
 	return c.hostAt([]Word{c.Words[0], {Text: word, Literal: true}}) == host
 }
@@ -50,13 +52,14 @@ func (c *Command) hostAt(words []Word) string {
 		return ""
 	}
 	host := hostIn(word.Text)
-	if host == "" && slices.Contains(contacting, base(c.Name)) && (!strings.HasPrefix(before, "-") || switches.MatchString(before)) {
+	if host == "" && listed(contacting, base(c.Name)) && (!strings.HasPrefix(before, "-") || switches.MatchString(before)) {
 		host = firstGroup(hostShape, word.Text)
 	}
 	return host
 }
 
-// hostIn returns the host of a word that is a URL, has one as the value of a flag, or is user@host:path; empty: it is none of these.
+// hostIn returns the host of a word that is a URL, has one as the value of a flag, or is
+// user@host:path; empty: it is none of these.
 func hostIn(text string) string {
 	if flag, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(flag, "-") {
 		text = value

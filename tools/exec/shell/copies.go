@@ -12,7 +12,7 @@ func (a *listing) copied(name string, args []Word) {
 		return
 	}
 	for i, w := range args {
-		inside := strings.HasPrefix(w.Text, "-") || i == 0 && !strings.Contains(w.Text, ".") && name != "rsync" && name != "scp"
+		inside := w.dashed() || i == 0 && !strings.Contains(w.Text, ".") && name != "rsync" && name != "scp"
 		last := i == len(args)-1 && (name == "rsync" || name == "scp")
 		if inside || last || remote(w.Text) {
 			continue

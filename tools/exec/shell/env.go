@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // only, and only if it means nothing to these.
 func minds(program, name string) bool {
 	own := program == "" || listed(plainShells, program) || listed(builtins, program) && !listed(specialBuiltins, program)
-	return !own || harmlessNames[name] || listed(steeringNames, name) || // its value is not plain
+	return !own || listed(harmlessNames, name) || listed(steeringNames, name) || // its value is not plain
 		fits(shellsPaths, name) || fits(shellsOwn, name) || fits(everyProgram, name) || fits(locales, name)
 }
 
@@ -57,12 +58,12 @@ type envUse struct {
 // does more than to set variables and to take them away.
 func (a *judge) envCommand(args []Word) (why string, ok bool) {
 	use, rest, ok := envWords(args)
-	if !ok || use.cleared && !use.path || len(rest) == 0 || !rest[0].Literal || strings.HasPrefix(rest[0].Text, "-") ||
+	if !ok || use.cleared && !use.path || len(rest) == 0 || !rest[0].Literal || rest[0].dashed() ||
 		len(use.names) > 0 && !listed(plainShells, base(rest[0].Text)) {
 		return "", false
 	}
 	outer, before := a.scope, len(a.refusals)
-	a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+	a.scope.asJudged()
 	a.scope.cleared = outer.cleared || use.cleared
 	a.scope.given = slices.Concat(outer.given, use.names)
 	a.inner("env", rest)
@@ -83,15 +84,15 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 		switch {
 		case w.Literal && (w.Text == "-i" || w.Text == "-" || w.Text == "--ignore-environment"):
 			use.cleared = true
-		case w.Literal && w.Text == "-u" && len(args) > 1 && args[1].Literal && syntax.ValidName(args[1].Text):
+		case w.is("-u") && len(args) > 1 && args[1].Literal && syntax.ValidName(args[1].Text):
 			use.names, args = append(use.names, args[1].Text), args[1:]
 		case strings.HasPrefix(w.prefix, "-"), w.shape > one, w.prefix == "":
 			return use, nil, w.Literal && w.Text != "" && w.Text[0] != '-'
 		case !set || !syntax.ValidName(name):
 			return use, args, true
-		case name == "PATH" && w.Literal && systemPath(value):
+		case name == "PATH" && w.Literal && systemPath.MatchString(value):
 			use.path = true
-		case harmlessNames[name] && w.Literal && plainValue(name, value):
+		case listed(harmlessNames, name) && w.Literal && plainValue(name, value):
 		default:
 			use.names = append(use.names, name)
 		}
@@ -101,8 +102,4 @@ func envWords(args []Word) (use envUse, rest []Word, ok bool) {
 }
 
 // systemPath: a value for PATH that has only directories of the system.
-func systemPath(value string) bool {
-	return !slices.ContainsFunc(strings.Split(value, ":"), func(dir string) bool {
-		return !listed(" /bin /usr/bin /sbin /usr/sbin ", dir)
-	})
-}
+var systemPath = regexp.MustCompile(`^(/usr)?/s?bin(:(/usr)?/s?bin)*$`)

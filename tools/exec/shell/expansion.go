@@ -59,29 +59,26 @@ func (a *analyzer) quotedExpansion(part syntax.WordPart) {
 }
 
 func singleQuoted(p *syntax.ParamExp) bool {
-	var words []*syntax.Word
-	if p.Exp != nil {
-		words = append(words, p.Exp.Word)
-	}
-	if p.Repl != nil {
-		words = append(words, p.Repl.Orig, p.Repl.With)
-	}
-	for _, w := range words {
-		if w == nil {
-			continue
-		}
+	for _, w := range wordsIn(p) {
 		for _, part := range w.Parts {
-			switch part := part.(type) {
-			case *syntax.SglQuoted:
+			inner, param := part.(*syntax.ParamExp)
+			if _, quoted := part.(*syntax.SglQuoted); quoted || param && singleQuoted(inner) {
 				return true
-			case *syntax.ParamExp:
-				if singleQuoted(part) {
-					return true
-				}
 			}
 		}
 	}
 	return false
+}
+
+// wordsIn are the words inside ${...}.
+func wordsIn(p *syntax.ParamExp) (words []*syntax.Word) {
+	if p.Repl != nil {
+		words = append(words, p.Repl.Orig, p.Repl.With)
+	}
+	if p.Exp != nil {
+		words = append(words, p.Exp.Word)
+	}
+	return slices.DeleteFunc(words, func(w *syntax.Word) bool { return w == nil })
 }
 
 func (a *analyzer) substitution(p *syntax.CmdSubst) {
@@ -107,9 +104,6 @@ func (a *analyzer) expansions(w *syntax.Word) {
 // inside judges a word inside ${...}. There bash expands <( ) and >( ) too; the
 // parser takes them for text.
 func (a *analyzer) inside(w *syntax.Word) {
-	if w == nil {
-		return
-	}
 	if text := a.source(w); strings.Contains(text, "<(") || strings.Contains(text, ">(") {
 		a.hidden(text, "a process substitution inside an expansion is not followed")
 	}
@@ -134,10 +128,6 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		a.arithmetic(p.Slice.Offset, text)
 		a.arithmetic(p.Slice.Length, text)
 	}
-	if p.Repl != nil {
-		a.inside(p.Repl.Orig)
-		a.inside(p.Repl.With)
-	}
 	if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -146,12 +136,14 @@ func (a *analyzer) param(p *syntax.ParamExp) {
 		case syntax.OtherParamOps:
 			a.hidden(text, "`@` can run what the variable holds")
 		}
-		a.inside(p.Exp.Word)
+	}
+	for _, w := range wordsIn(p) {
+		a.inside(w)
 	}
 }
 
-// counted: a subscript that is a number, even that of a loop.
-func (a *environment) counted(x syntax.ArithmExpr) bool {
+// counted: a subscript or operand that is a number, even that of a loop.
+func (a *environment) counted(x syntax.Node) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && a.number(w)
 }
@@ -166,11 +158,7 @@ func keys(p *syntax.ParamExp) bool {
 // plainIndex: [@], [*] or a number.
 func plainIndex(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
-	if !ok {
-		return false
-	}
-	lit := w.Lit()
-	return lit == "@" || lit == "*" || isNumber(lit)
+	return ok && (w.Lit() == "@" || w.Lit() == "*" || isNumber(w.Lit()))
 }
 
 // arithmetic judges an expression. Bash evaluates the value of a variable as
@@ -213,21 +201,11 @@ func (a *environment) number(w *syntax.Word) bool {
 	if constant(w.Lit()) || a.numeral(w.Lit()) {
 		return true
 	}
-	parts := w.Parts
-	if len(parts) == 1 {
-		switch p := parts[0].(type) {
-		case *syntax.DblQuoted:
-			parts = p.Parts
-		case *syntax.SglQuoted:
-			return !p.Dollar && constant(p.Value)
-		}
-	}
-	if len(parts) != 1 {
-		return false
-	}
-	switch p := parts[0].(type) {
+	switch p := onlyPart(w).(type) {
 	case *syntax.Lit:
 		return constant(p.Value)
+	case *syntax.SglQuoted:
+		return !p.Dollar && constant(p.Value)
 	case *syntax.ParamExp:
 		return numeric(p) || a.numeral(simpleName(p))
 	case *syntax.ArithmExp:

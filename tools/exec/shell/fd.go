@@ -39,13 +39,8 @@ func fdExec(text string) (value string, ok bool) {
 	case !strings.HasPrefix(text, "-"):
 		return "", false
 	}
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] == 'x' || text[i] == 'X':
-			return strings.TrimPrefix(text[i+1:], "="), true
-		case strings.IndexByte(values, text[i]) >= 0:
-			return "", false
-		}
+	if at := strings.IndexAny(text, "xX"+values); at > 0 && strings.IndexByte("xX", text[at]) >= 0 {
+		return strings.TrimPrefix(text[at+1:], "="), true
 	}
 	return "", false
 }
@@ -80,21 +75,18 @@ func (a *judge) fd(args []Word) (why string, ok bool) {
 // working directory.
 func fdHere(args []Word) bool {
 	use, why := fd.parse(args)
-	return why == "" && len(use.operands) <= 1 && !spreading(use.operands) && !use.has("--base-directory", "--search-path", "--ignore-file", "--follow", "-L", "--strip-cwd-prefix")
+	return why == "" && len(use.operands) <= 1 && !spreading(use.operands) && !use.has("--base-directory --search-path --ignore-file --follow -L --strip-cwd-prefix")
 }
 
 // withFound puts what is found into the place of {}, or behind the words.
 func withFound(words []Word) []Word {
 	found := Word{Text: "{}", shape: many, path: ".", below: true, input: true}
-	filled, placed := make([]Word, len(words)), false
-	for i, w := range words {
-		switch filled[i] = w; {
-		case w.Literal && w.Text == "{}":
-			filled[i], placed = found, true
-		case strings.Contains(w.Text, "{"):
-			filled[i], placed = Word{Text: w.Text, shape: many}, true
+	filled, placed := put(words, "{", func(w Word) Word {
+		if w.is("{}") {
+			return found
 		}
-	}
+		return Word{Text: w.Text, shape: many}
+	})
 	if !placed && len(words) > 0 {
 		filled = append(filled, found)
 	}

@@ -16,12 +16,12 @@ func (a *judge) runsFed(via string, f *feed) {
 		return
 	}
 	f.walked = true
-	text, whole := (&outputs{a.analyzer}).ask(f)
+	text, whole := a.ask(f)
 	if !whole {
 		a.unknownScript()
 	}
 	if text != "" {
-		a.deniedText(via, []Word{{Text: text}})
+		a.deniedText(via, text)
 	}
 }
 
@@ -38,10 +38,10 @@ func (a *judge) texts(name string, args []Word) {
 			a.runsFed(name, a.contents(args[0]))
 		}
 	case "trap":
-		if len(args) > 1 && args[0].Literal && args[0].Text == "--" {
+		if len(args) > 1 && args[0].is("--") {
 			args = args[1:]
 		}
-		if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {
+		if len(args) > 1 && !args[0].dashed() {
 			a.keptText(name, args[0], args[0].Text)
 		}
 	case "alias":
@@ -68,7 +68,7 @@ func (a *judge) keptText(name string, w Word, text string) {
 		a.unknownScript()
 	case text != "":
 		before := len(a.out.Commands)
-		a.deniedText(name, []Word{{Text: text}})
+		a.deniedText(name, text)
 		a.anywhere(before)
 	}
 }
@@ -90,7 +90,7 @@ func (a *judge) xargsFed(args []Word, quiet bool) {
 	if f == nil || slices.ContainsFunc(args[:len(args)-len(template)], namesFile) {
 		f = &feed{asked: true} // a file, or what the script itself is given
 	}
-	text, whole := (&outputs{a.analyzer}).ask(f)
+	text, whole := a.ask(f)
 	if !whole {
 		a.openTemplate(template, mark, quiet)
 		return
@@ -107,14 +107,14 @@ func (a *judge) xargsFed(args []Word, quiet bool) {
 		}
 		return
 	}
-	read := wordsRead(text)
+	read := literalWords(withoutQuotes.Replace(text))
 	if quiet { // and so it is with these words, or else it should not be
-		a.filledIn(append(template[:len(template):len(template)], read...))
+		a.filledIn(append(slices.Clip(template), read...))
 		return
 	}
-	a.denied("xargs", append(template[:len(template):len(template)], read...))
+	a.denied("xargs", append(slices.Clip(template), read...))
 	for i := 0; len(read) > 1 && i < min(len(read), maxFed); i++ {
-		a.denied("xargs", append(template[:len(template):len(template)], read[i]))
+		a.denied("xargs", append(slices.Clip(template), read[i]))
 	}
 }
 
@@ -126,13 +126,6 @@ func namesFile(w Word) bool {
 // filledIn judges a command with the words that xargs reads.
 func (a *judge) filledIn(words []Word) {
 	a.beside(func() { a.inner("xargs", words) })
-}
-
-func wordsRead(text string) (words []Word) {
-	for _, word := range strings.Fields(withoutQuotes.Replace(text)) {
-		words = append(words, literalWord(word))
-	}
-	return words
 }
 
 var withoutQuotes = strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", " ")
@@ -169,22 +162,30 @@ func xargsTemplate(args []Word) (template []Word, mark string) {
 
 // filled is a template with the mark replaced.
 func filled(template []Word, mark string, by Word) []Word {
-	words := make([]Word, len(template))
-	for i, w := range template {
-		if words[i] = w; !strings.Contains(w.Text, mark) {
-			continue
+	words, _ := put(template, mark, func(w Word) Word {
+		if by.Literal && w.Literal {
+			return literalWord(strings.ReplaceAll(w.Text, mark, by.Text))
 		}
-		if words[i] = (Word{Text: w.Text, shape: one}); by.Literal && w.Literal {
-			words[i] = literalWord(strings.ReplaceAll(w.Text, mark, by.Text))
-		}
-	}
+		return Word{Text: w.Text, shape: one}
+	})
 	return words
+}
+
+// put returns the words with others in the place of those that hold the mark, and whether any does.
+func put(words []Word, mark string, by func(w Word) Word) (filled []Word, found bool) {
+	for _, w := range words {
+		if strings.Contains(w.Text, mark) {
+			w, found = by(w), true
+		}
+		filled = append(filled, w)
+	}
+	return filled, found
 }
 
 // openTemplate lists a command some of whose words are read, so that rules treat it as
 // more than what is written.
 func (a *judge) openTemplate(template []Word, mark string, quiet bool) {
-	words := append(template[:len(template):len(template)], Word{Text: xargsInput, shape: many})
+	words := append(slices.Clip(template), Word{Text: xargsInput, shape: many})
 	if mark != "" {
 		words = filled(template, mark, Word{})
 	}

@@ -5,6 +5,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -40,13 +41,9 @@ func (a *origin) feeds(r *syntax.Redirect) {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		a.stdin = &feed{src: a.src, here: r}
 	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
-		if len(r.Word.Parts) == 1 {
-			if p, ok := r.Word.Parts[0].(*syntax.ProcSubst); ok {
-				a.stdin = a.printedBy(p.Stmts)
-				return
-			}
-		}
-		if !ownInput(r.Word.Lit()) {
+		if p, ok := onlyPart(r.Word).(*syntax.ProcSubst); ok {
+			a.stdin = a.printedBy(p.Stmts)
+		} else if !ownInput(r.Word.Lit()) {
 			a.stdin = nil
 		}
 	}
@@ -63,16 +60,10 @@ func (a *origin) contents(w Word) *feed {
 	return a.substituted[w.feed-1]
 }
 
-func ownInput(name string) bool {
-	switch name {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "0":
-		return true
-	}
-	return false
-}
+func ownInput(name string) bool { return listed(" /dev/stdin /dev/fd/0 /proc/self/fd/0 0 ", name) }
 
 // ask works the text out.
-func (a *outputs) ask(f *feed) (text string, whole bool) {
+func (a *judge) ask(f *feed) (text string, whole bool) {
 	if f.asked {
 		return f.text, f.whole
 	}
@@ -89,7 +80,7 @@ func (a *outputs) ask(f *feed) (text string, whole bool) {
 	return f.text, f.whole
 }
 
-func (a *outputs) hereText(r *syntax.Redirect) (text string, whole bool) {
+func (a *judge) hereText(r *syntax.Redirect) (text string, whole bool) {
 	if r.Op == syntax.WordHdoc {
 		return a.wordText(r.Word)
 	}
@@ -129,7 +120,7 @@ func (a *analyzer) wordText(w *syntax.Word) (text string, whole bool) {
 }
 
 // prints is what statements print, one after the other.
-func (a *outputs) prints(stmts []*syntax.Stmt, before *feed) (text string, whole bool) {
+func (a *judge) prints(stmts []*syntax.Stmt, before *feed) (text string, whole bool) {
 	whole = true
 	for _, s := range stmts {
 		part, sure := a.stmtPrints(s, before)
@@ -141,7 +132,7 @@ func (a *outputs) prints(stmts []*syntax.Stmt, before *feed) (text string, whole
 	return text, whole
 }
 
-func (a *outputs) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole bool) {
+func (a *judge) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole bool) {
 	for _, r := range s.Redirs {
 		if r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc {
 			before = &feed{src: a.src, here: r}
@@ -163,7 +154,7 @@ func (a *outputs) stmtPrints(s *syntax.Stmt, before *feed) (text string, whole b
 	return "", false
 }
 
-func (a *outputs) callPrints(c *syntax.CallExpr, before *feed) (text string, whole bool) {
+func (a *judge) callPrints(c *syntax.CallExpr, before *feed) (text string, whole bool) {
 	if len(c.Args) == 0 {
 		return "", true
 	}
@@ -211,24 +202,19 @@ func echoText(words []string) (text string, whole bool) {
 // unescape takes the escapes of echo -e and printf; whole: there are no others
 // than the plain ones.
 func unescape(s string) (text string, whole bool) {
-	var b strings.Builder
 	whole = true
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		at := strings.IndexByte(`nt\0`, s[i])
-		if octal := at == 3 && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '7'; at < 0 || octal {
+	text = echoEscape.ReplaceAllStringFunc(s, func(escape string) string {
+		plain, ok := map[string]string{`\n`: "\n", `\t`: "\t", `\\`: `\`, `\0`: "\x00"}[escape]
+		if !ok {
 			whole = false
-			b.WriteString(s[i-1 : i+1])
-			continue
+			return escape
 		}
-		b.WriteByte("\n\t\\\x00"[at])
-	}
-	return b.String(), whole
+		return plain
+	})
+	return text, whole
 }
+
+var echoEscape = regexp.MustCompile(`(?s)\\(0[0-7]|.)`)
 
 // printfText is what printf makes of its words; the format is used again as
 // long as there are words.

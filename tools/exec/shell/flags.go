@@ -9,25 +9,23 @@ import (
 	"strings"
 )
 
-// arity of a flag.
-type arity uint8
+// An arity is what stands behind a flag in a program's list.
+type arity byte
 
 const (
-	notListed arity = iota
-	noValue
-	needsValue
-	mayHaveValue
-	needsFile
+	notListed    arity = 0
+	noValue      arity = ' '
+	needsValue   arity = ':'
+	mayHaveValue arity = '?'
+	needsFile    arity = '<'
 )
 
+// takes reports whether there is a value behind the flag, or may be.
+func (a arity) takes() bool { return a != notListed && a != noValue }
+
 func arityOf(suffix byte) arity {
-	switch suffix {
-	case ':':
-		return needsValue
-	case '?':
-		return mayHaveValue
-	case '<':
-		return needsFile
+	if strings.IndexByte(":?<", suffix) >= 0 {
+		return arity(suffix)
 	}
 	return noValue
 }
@@ -35,9 +33,7 @@ func arityOf(suffix byte) arity {
 // short finds a short flag. Lists are searched as text: most calls have few
 // flags, and building an index of every list would cost more than it saves.
 func (p *program) short(c byte) arity {
-	for rest := p.flags; rest != ""; {
-		tok, next, _ := strings.Cut(rest, " ")
-		rest = next
+	for tok := range strings.SplitSeq(p.flags, " ") {
 		if len(tok) < 2 || tok[1] == '-' {
 			continue
 		}
@@ -80,21 +76,18 @@ func (p *program) long(name string) (full string, kind arity) {
 	if !p.abbrev || len(name) < len("--x")+1 {
 		return "", notListed
 	}
-	matches := 0
 	for tok := range strings.FieldsSeq(p.flags) {
 		if strings.HasPrefix(tok, name) {
-			kind = arityOf(tok[len(tok)-1])
-			full = strings.TrimRight(tok, ":?<")
-			matches++
+			if kind != notListed {
+				return "", notListed
+			}
+			full, kind = strings.TrimRight(tok, ":?<"), arityOf(tok[len(tok)-1])
 		}
 	}
 	for flag := range p.refused {
 		if strings.HasPrefix(flag, name) {
 			return "", notListed
 		}
-	}
-	if matches != 1 {
-		return "", notListed
 	}
 	return full, kind
 }
@@ -112,37 +105,42 @@ func (p *program) unlisted(flag string) string {
 	return flag + " is not among its flags known to be harmless"
 }
 
+// use takes the arguments apart, and checks them. why is empty when all are understood and
+// harmless.
+func (p *program) use(args []Word) (use usage, why string) {
+	if use, why = p.parse(args); why == "" && p.check != nil {
+		why = p.check(use)
+	}
+	return use, why
+}
+
 // parse takes the arguments apart. why is empty when all are understood.
 func (p *program) parse(args []Word) (use usage, why string) {
 	if len(args) > 0 {
 		use.first = args[0].Text
 	}
-	for i := 0; i < len(args); i++ {
-		w := args[i]
+	for use.left = args; len(use.left) > 0; {
+		w := use.left[0]
+		plain := w.shape == known
+		flag := plain && len(w.prefix) > 1 && w.prefix[0] == '-'
+		operand := plain && !flag || w.solid && (w.shape == one || w.shape == files)
 		switch {
-		case w.Literal || w.shape == known:
-			text := w.prefix
-			if text == "--" {
-				use.rest = len(args) - i - 1
-				return use, p.rest(&use, args[i+1:])
+		case operand && p.ordered, flag && w.prefix == "--":
+			if flag {
+				use.left = use.left[1:]
+				use.rest = len(use.left)
 			}
-			if len(text) < 2 || text[0] != '-' {
-				if p.ordered {
-					return use, p.rest(&use, args[i:])
-				}
-				use.operands = append(use.operands, w)
-				continue
-			}
-			if p.flagsFirst && len(use.operands) > 0 {
-				return use, "`" + text + "` stands behind an operand, where it may be one itself"
-			}
-			if i, why = p.flag(&use, text, args, i); why != "" {
+			use.operands = append(use.operands, use.left...)
+			return use, ""
+		}
+		switch use.left = use.left[1:]; {
+		case flag && p.flagsFirst && len(use.operands) > 0:
+			return use, "`" + w.prefix + "` stands behind an operand, where it may be one itself"
+		case flag:
+			if why = p.flag(&use, w.prefix); why != "" {
 				return use, why
 			}
-		case w.solid && (w.shape == one || w.shape == files):
-			if p.ordered {
-				return use, p.rest(&use, args[i:])
-			}
+		case operand:
 			use.operands = append(use.operands, w)
 		case (w.shape == one || w.shape == files && strings.Contains(w.prefix, "=")) && p.valueInside(&use, w):
 		case p.any && w.shape < many:
@@ -159,83 +157,69 @@ func (p *program) parse(args []Word) (use usage, why string) {
 	return use, ""
 }
 
-// rest takes all words as operands.
-func (p *program) rest(use *usage, args []Word) string {
-	use.operands = append(use.operands, args...)
-	return ""
+// add notes a flag.
+func (u *usage) add(name string, value Word, kind arity) {
+	u.flags = append(u.flags, Flag{Name: name, Value: value, reads: kind == needsFile})
 }
 
 // flag takes one word that begins with a dash, and its value.
-func (p *program) flag(use *usage, text string, args []Word, i int) (next int, why string) {
-	if strings.HasPrefix(text, "--") {
-		return p.longFlag(use, text, args, i)
-	}
-	if isNumber(text[1:]) && text[1] != '-' && p.short('#') == noValue {
-		use.flags = append(use.flags, flagUse{name: "-#", value: literalWord(text[1:])})
-		return i, ""
-	}
-	if p.style == oneDash && p.exact("-"+text) == noValue {
-		use.flags = append(use.flags, flagUse{name: "-" + text})
-		return i, ""
+func (p *program) flag(use *usage, text string) (why string) {
+	switch {
+	case strings.HasPrefix(text, "--"):
+		return p.longFlag(use, text)
+	case isNumber(text[1:]) && text[1] != '-' && p.short('#') == noValue:
+		use.add("-#", literalWord(text[1:]), noValue)
+		return ""
+	case p.style == oneDash && p.exact("-"+text) == noValue:
+		use.add("-"+text, Word{}, noValue)
+		return ""
 	}
 	for j := 1; j < len(text); j++ {
-		name := "-" + text[j:j+1]
-		kind := p.short(text[j])
-		switch kind {
-		case notListed:
-			return i, p.unlisted(name)
-		case noValue:
-			if (p.style == oneByOne || p.style == oneDash) && len(text) > 2 {
-				return i, p.unlisted(text)
-			}
-			use.flags = append(use.flags, flagUse{name: name})
-			continue
-		case mayHaveValue:
-			use.flags = append(use.flags, flagUse{name: name, value: literalWord(text[j+1:])})
-			return i, ""
+		name, rest := "-"+text[j:j+1], text[j+1:]
+		switch kind := p.short(text[j]); {
+		case kind == notListed:
+			return p.unlisted(name)
+		case kind == noValue && (p.style == oneByOne || p.style == oneDash) && len(text) > 2, kind.takes() && kind != mayHaveValue && rest != "" && p.style == apart:
+			return p.unlisted(text)
+		case kind == noValue:
+			use.add(name, Word{}, kind)
+		case kind == mayHaveValue || rest != "":
+			use.add(name, literalWord(rest), kind)
+			return ""
+		default:
+			return p.next(use, name, kind)
 		}
-		value := literalWord(text[j+1:])
-		if text[j+1:] == "" {
-			i++
-			if value, why = p.value(args, i, name); why != "" {
-				return i, why
-			}
-		} else if p.style == apart {
-			return i, p.unlisted(text)
-		}
-		use.flags = append(use.flags, flagUse{name: name, value: value, reads: kind == needsFile})
-		return i, ""
 	}
-	return i, ""
+	return ""
 }
 
-func (p *program) longFlag(use *usage, text string, args []Word, i int) (next int, why string) {
+func (p *program) longFlag(use *usage, text string) (why string) {
 	name, inline, hasValue := strings.Cut(text, "=")
 	full, kind := p.long(name)
-	value := literalWord(inline)
 	switch {
 	case kind == notListed:
-		return i, p.unlisted(name)
+		return p.unlisted(name)
 	case kind == noValue && hasValue:
-		return i, name + " takes no value"
-	case (kind == needsValue || kind == needsFile) && !hasValue:
-		i++
-		if value, why = p.value(args, i, full); why != "" {
-			return i, why
-		}
+		return name + " takes no value"
+	case kind.takes() && kind != mayHaveValue && !hasValue:
+		return p.next(use, full, kind)
 	}
-	use.flags = append(use.flags, flagUse{name: full, value: value, reads: kind == needsFile})
-	return i, ""
+	use.add(full, literalWord(inline), kind)
+	return ""
 }
 
-// value is the word after a flag. One that looks like a flag itself is taken
+// next takes the word behind a flag as its value. One that looks like a flag itself is taken
 // for one, in case the table is wrong about the first.
-func (p *program) value(args []Word, i int, flag string) (Word, string) {
-	w, why := valueWord(args, i, flag)
+func (p *program) next(use *usage, flag string, kind arity) (why string) {
+	w, why := valueWord(use.left, 0, flag)
 	if why == "" && w.Literal && !p.any && len(w.Text) > 1 && w.Text[0] == '-' && !isNumber(w.Text) {
 		why = "`" + w.Text + "` may be a flag or the value of " + flag
 	}
-	return w, why
+	if why == "" {
+		use.left = use.left[1:]
+		use.add(flag, w, kind)
+	}
+	return why
 }
 
 // valueWord is the word after a flag: exactly one argument, whatever it is.
@@ -252,23 +236,14 @@ func valueWord(args []Word, i int, flag string) (Word, string) {
 // valueInside takes one unknown argument whose known beginning is a flag that
 // takes a value: --name="$x" and -n"$x".
 func (p *program) valueInside(use *usage, w Word) bool {
-	if name, _, ok := strings.Cut(w.prefix, "="); ok && strings.HasPrefix(name, "--") {
-		full, kind := p.long(name)
-		if kind == notListed || kind == noValue {
-			return false
-		}
-		use.flags = append(use.flags, flagUse{name: full, value: unknownWord(w), reads: kind == needsFile})
-		return true
+	name, kind := "", notListed
+	if long, _, ok := strings.Cut(w.prefix, "="); ok && strings.HasPrefix(long, "--") {
+		name, kind = p.long(long)
+	} else if len(w.prefix) > 1 && w.prefix[0] == '-' && w.prefix[1] != '-' {
+		name, kind = w.prefix[:2], p.short(w.prefix[1])
 	}
-	if len(w.prefix) < 2 || w.prefix[0] != '-' || w.prefix[1] == '-' {
-		return false
+	if kind.takes() {
+		use.add(name, Word{Text: w.Text, shape: one}, kind)
 	}
-	kind := p.short(w.prefix[1])
-	if kind == notListed || kind == noValue {
-		return false
-	}
-	use.flags = append(use.flags, flagUse{name: w.prefix[:2], value: unknownWord(w), reads: kind == needsFile})
-	return true
+	return kind.takes()
 }
-
-func unknownWord(w Word) Word { return Word{Text: w.Text, shape: one} }

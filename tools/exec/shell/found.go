@@ -70,8 +70,8 @@ func recurses(f Flag) bool {
 	return listed(" -r -R -d --recursive --dereference-recursive --directories ", f.Name)
 }
 
-// input finds what names a feed holds; ok is false when that is not known.
-func (a *outputs) foundIn(f *feed) (names namedFiles, ok bool) {
+// foundIn finds what names a feed holds; ok is false when that is not known.
+func (a *judge) foundIn(f *feed) (names namedFiles, ok bool) {
 	if f == nil || f.here != nil || len(f.stmts) != 1 {
 		return names, false
 	}
@@ -82,8 +82,8 @@ func (a *outputs) foundIn(f *feed) (names namedFiles, ok bool) {
 	return names, ok
 }
 
-func (a *outputs) foundBy(s *syntax.Stmt) (names namedFiles, ok bool) {
-	if s.Negated || s.Background || s.Coprocess || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) }) {
+func (a *judge) foundBy(s *syntax.Stmt) (names namedFiles, ok bool) {
+	if !plainStmt(s) {
 		return names, false
 	}
 	if b, is := s.Cmd.(*syntax.BinaryCmd); is && b.Op == syntax.Pipe {
@@ -115,9 +115,9 @@ func silencing(r *syntax.Redirect) bool {
 
 // plainWords are the words of a command that is nothing but literal words; nil:
 // it is more.
-func (a *outputs) plainWords(s *syntax.Stmt) (words []Word) {
-	c, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Assigns) > 0 || slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) }) {
+func (a *judge) plainWords(s *syntax.Stmt) (words []Word) {
+	c := plainCall(s)
+	if c == nil {
 		return nil
 	}
 	for _, w := range c.Args {
@@ -159,10 +159,7 @@ func foundByFind(args []Word) (names namedFiles, ok bool) {
 	if at < 0 {
 		at = len(args)
 	}
-	names.starts = args[:at]
-	if len(names.starts) == 0 {
-		names.starts = []Word{literalWord(".")}
-	}
+	names.starts = startsOr(args[:at])
 	for i := at; i < len(args); i++ {
 		switch text := args[i].Text; {
 		case text == "-print0":

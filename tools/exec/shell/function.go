@@ -32,18 +32,26 @@ func (a *analyzer) declaration(c *syntax.FuncDecl) {
 		a.add(Command{Name: c.Name.Value, Words: []Word{{Text: text}}, Text: text, ForkBomb: true})
 	}
 	outer, from, refusals := a.out, len(a.out.Commands), len(a.refusals)
-	cwds, moved, early, variables, stdin := a.cwds, a.moved, a.early, a.variables, a.stdin
-	a.variables, a.stdin = a.certainFunctions(), nil
-	a.inFunction++
-	a.stmt(c.Body)
-	a.inFunction--
-	a.cwds, a.moved, a.early, a.variables, a.stdin = cwds, moved, early, variables, stdin
+	early := a.early
+	a.apart(func() {
+		a.variables, a.stdin = a.certainFunctions(), nil
+		a.inFunction++
+		a.stmt(c.Body)
+		a.inFunction--
+	})
+	a.early = early
 	name := ""
 	if c.Name != nil {
 		name = c.Name.Value
 	}
 	_, again := a.functions[name]
-	if a.function(c); len(a.refusals) > refusals || again || !ownFunction(name) {
+	if a.functions == nil {
+		a.functions = map[string]function{}
+	}
+	if c.Name != nil {
+		a.functions[name] = function{body: c.Body, src: a.src}
+	}
+	if len(a.refusals) > refusals || again || !ownFunction(name) {
 		a.mute(refusals)
 		a.out.Opaque = outer.Opaque
 		a.hidden(text, "a function can stand in for any program")
@@ -62,13 +70,8 @@ func (a *analyzer) declaration(c *syntax.FuncDecl) {
 func asFunction(name string) string { return name + "()" }
 
 // certainFunctions are the functions that bash finds by their names here.
-func (a *environment) certainFunctions() (found []*variable) {
-	for _, v := range a.variables {
-		if v.function != nil {
-			found = append(found, v)
-		}
-	}
-	return found
+func (a *environment) certainFunctions() []*variable {
+	return slices.DeleteFunc(slices.Clone(a.variables), func(v *variable) bool { return v.function == nil })
 }
 
 // certain returns the function that a command word calls; nil: none, or that is not
@@ -86,8 +89,7 @@ func (a *environment) certain(word Word) (f *function, unsure bool) {
 
 // follow judges the call of a function as its body, with the words as its arguments.
 func (a *analyzer) follow(f *function, words []Word, text string) {
-	i, before := a.add(Command{Name: words[0].Text, Words: words, Text: text, Literal: true, Function: true}), len(a.refusals)
-	a.as(i, func() {
+	a.list(Command{Name: words[0].Text, Words: words, Text: text, Literal: true, Function: true}, func() {
 		a.inherited("", text)
 		if a.scope.denyOnly && !a.scope.followed {
 			a.refuse(text, "what runs it is not read-only")
@@ -105,7 +107,6 @@ func (a *analyzer) follow(f *function, words []Word, text string) {
 		}
 		a.nested--
 	})
-	a.judged(i, before)
 }
 
 // arguments makes variables of the words behind a function's name, in the place of

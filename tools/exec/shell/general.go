@@ -1,5 +1,6 @@
-// What a command has in common with others of its kind: the words for what it does, without those for what it does that to.
-// Only programs that are known not to run what they are given are generalised.
+// What a command has in common with others of its kind: the words for what it does, without those
+// for what it does that to. Only programs that are known not to run what they are given are
+// generalised.
 
 package shell
 
@@ -7,11 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
-// General returns the words for what the command does, with " *" behind them for what it is about; the command as
-// it stands where nothing in it differs from call to call; empty where either would stand for too much, or the command
-// is behind a wrapper, has assignments, or is not literal.
+// General returns the words for what the command does, with " *" behind them for what it is about;
+// the command as it stands where nothing in it differs from call to call; empty where either would
+// stand for too much, or the command is behind a wrapper, has assignments, or is not literal.
 func (c *Command) General() string {
 	if !c.Literal || len(c.Assigns) > 0 || c.DenyOnly {
 		return ""
@@ -22,8 +24,8 @@ func (c *Command) General() string {
 	return generalised(c.Words)
 }
 
-// generalised returns the words for what a command does, and a star for what it is about. Empty: that would allow too
-// much.
+// generalised returns the words for what a command does, and a star for what it is about. Empty:
+// that would allow too much.
 func generalised(words []Word) string {
 	for _, runner := range packageRunners {
 		if rest, ok := behind(words, strings.Fields(runner)); ok {
@@ -40,9 +42,9 @@ func generalised(words []Word) string {
 		return name + " *"
 	case known:
 		return own.generalised(words)
-	case isScript(name):
+	case strings.Contains(name, "/") && scriptShape.MatchString(name) && !Passing(name): // a script of the workspace
 		return name + " *"
-	case strings.Contains(name, "/"), slices.Contains(tooMuch, unversioned.ReplaceAllString(name, "")):
+	case strings.Contains(name, "/"), listed(tooMuch, unversioned.ReplaceAllString(name, "")):
 		return ""
 	}
 	return exactly(words)
@@ -88,7 +90,8 @@ func (p generalProgram) generalised(words []Word) string {
 // among reports whether a list that is separated by commas holds an entry.
 func among(list, entry string) bool { return slices.Contains(strings.Split(list, ", "), entry) }
 
-// exactly is the command as it stands, if there is nothing in it that another call would have otherwise, and no secret.
+// exactly is the command as it stands, if there is nothing in it that another call would have
+// otherwise, and no secret.
 func exactly(words []Word) string {
 	if len(words) > 5 {
 		return ""
@@ -107,23 +110,21 @@ var (
 	fileShape = regexp.MustCompile(`\.[a-z]{1,6}$`)
 	delicate  = regexp.MustCompile(`(?i)pass|token|secret|key|auth|login|cred|bearer|force|delete|destroy|drop|mirror|purge|flush|reset|clear|abort|discard|prune|expire|--hard|(?-i:^-[A-Za-z]*[fDBCM])`)
 	// unversioned takes the version off the name of a language.
-	unversioned = regexp.MustCompile(`[0-9.]+$`)
-	scriptShape = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
+	unversioned  = regexp.MustCompile(`[0-9.]+$`)
+	alphanumeric = regexp.MustCompile(`[0-9A-Za-z]+`)
+	scriptShape  = regexp.MustCompile(`^(\./)?([A-Za-z0-9_-]+/)*[A-Za-z0-9_.-]+\.(sh|bash|py|rb|pl|js|mjs|ts|php)$`)
 )
 
-// isName reports whether a word names a subcommand, a target or a script, not a file, number or identifier.
+// isName reports whether a word names a subcommand, a target or a script, not a file, number or
+// identifier.
 func isName(text string) bool {
 	return nameShape.MatchString(text) && !fileShape.MatchString(text) && !Passing(text)
 }
 
-// IsRelativeFile reports whether an argument looks like the name of a file in the working directory or below.
+// IsRelativeFile reports whether an argument looks like the name of a file in the working directory
+// or below.
 func IsRelativeFile(word string) bool {
 	return !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "-") && (strings.Contains(word, "/") || fileShape.MatchString(word))
-}
-
-// isScript reports whether a program is a script of the workspace.
-func isScript(name string) bool {
-	return strings.Contains(name, "/") && scriptShape.MatchString(name) && !Passing(name)
 }
 
 // isOwnDir reports whether a word is a directory of the workspace by name.
@@ -131,22 +132,17 @@ func isOwnDir(text string) bool {
 	return text == "." || strings.HasPrefix(text, "./") && !strings.ContainsAny(text, "*()") && !strings.Contains(text, "..") && !Passing(text)
 }
 
-// Passing reports whether there is a part in a text, such as a hash or the number of an issue, that next time is another.
+// Passing reports whether there is a part in a text, such as a hash or the number of an issue, that
+// next time is another.
 func Passing(text string) bool {
-	isDigit := func(c rune) bool { return c >= '0' && c <= '9' }
-	between := func(c rune) bool { return !isDigit(c) && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') }
-	return slices.ContainsFunc(strings.FieldsFunc(text, between), func(run string) bool {
-		count := 0
-		for _, c := range run {
-			if isDigit(c) {
-				count++
-			}
-		}
-		return count >= 3 || count >= 2 && len(run) >= 6 || len(run) > 24
+	return slices.ContainsFunc(alphanumeric.FindAllString(text, -1), func(run string) bool {
+		digits := len(run) - len(strings.Join(strings.FieldsFunc(run, unicode.IsDigit), ""))
+		return digits >= 3 || digits >= 2 && len(run) >= 6 || len(run) > 24
 	})
 }
 
-// A generalProgram has the subcommands of a program that may be left open. The lists are separated by ", ".
+// A generalProgram has the subcommands of a program that may be left open. The lists are separated
+// by ", ".
 type generalProgram struct {
 	open    string // with whatever they are given
 	exact   string // only as they stand, since some arguments would let anything run or leave the machine
@@ -155,54 +151,58 @@ type generalProgram struct {
 	bare    bool   // the program itself with whatever it is given
 }
 
-var generalPrograms = map[string]generalProgram{
+var generalPrograms = each(map[string]generalProgram{
 	"git": { // most of it can throw work away with the right flag, and fetch can run what it is given
 		open:  "add, commit",
 		exact: "checkout, switch, merge, stash, tag, branch, cherry-pick, revert, rebase, worktree, push, fetch, pull, gc",
 	},
-	"npm":   {open: "test, t, ci, audit, outdated, pack", exact: "install, i, start", scripts: "run, run-script"},
-	"pnpm":  {open: "test, audit, outdated", exact: "install, i, build, lint, start", scripts: "run"},
-	"yarn":  {open: "test", exact: "install, build, lint, format, check, start", scripts: "run"},
-	"bun":   {open: "test", exact: "install", scripts: "run"},
-	"deno":  {open: "fmt, lint, check", scripts: "task"},
-	"go":    {open: "test, build, vet, fmt, mod, get, generate, list, doc, work, clean", scripts: "run"},
-	"cargo": {open: "build, test, check, clippy, fmt, doc, bench, clean, update, tree", exact: "run"},
-	"make":  {targets: true}, "just": {targets: true}, "task": {targets: true}, "rake": {targets: true}, "invoke": {targets: true},
-	"ninja": {targets: true}, "gradle": {targets: true}, "./gradlew": {targets: true}, "mvn": {targets: true}, "./mvnw": {targets: true},
-	"uv": {open: "sync, lock"}, "poetry": {open: "install, lock, check"}, "bundle": {open: "install, check"}, "composer": {open: "install, validate"},
-	"docker": {open: "build, ps, images, logs"}, "podman": {open: "build, ps, images, logs"}, "docker-compose": {exact: "up, down, build, ps"},
-	"helm": {open: "list, lint, template"}, "terraform": {open: "fmt, validate"}, "buf": {open: "generate, lint, build, format"},
-	"gh":     {open: "pr view, pr list, pr create, pr checks, pr diff, pr status, issue view, issue list, issue create, run view, run list, run watch, repo view"},
-	"dotnet": {open: "build, test, restore, format"}, "mix": {open: "test, compile, format"}, "flutter": {open: "test, build, analyze"},
-	"dart": {open: "test, analyze, format"}, "stack": {open: "build, test"}, "cabal": {open: "build, test"}, "zig": {open: "test, fmt"},
-	"swift": {open: "build, test"}, "bazel": {open: "build, test, query"}, "nx": {open: "test, build, lint"}, "ng": {open: "test, build, lint"},
-	"meson": {open: "setup, compile, test"}, "pip": {}, "pip3": {}, "kubectl": {}, "rails": {}, "npx": {}, "pre-commit": {exact: "run"},
-	"apt": {}, "apt-get": {}, "brew": {}, "snap": {}, "conda": {}, "mamba": {}, "vagrant": {}, "heroku": {}, "turbo": {scripts: "run"},
+	"npm":                {open: "test, t, ci, audit, outdated, pack", exact: "install, i, start", scripts: "run, run-script"},
+	"pnpm":               {open: "test, audit, outdated", exact: "install, i, build, lint, start", scripts: "run"},
+	"yarn":               {open: "test", exact: "install, build, lint, format, check, start", scripts: "run"},
+	"bun":                {open: "test", exact: "install", scripts: "run"},
+	"deno":               {open: "fmt, lint, check", scripts: "task"},
+	"go":                 {open: "test, build, vet, fmt, mod, get, generate, list, doc, work, clean", scripts: "run"},
+	"cargo":              {open: "build, test, check, clippy, fmt, doc, bench, clean, update, tree", exact: "run"},
+	"uv":                 {open: "sync, lock"},
+	"poetry":             {open: "install, lock, check"},
+	"bundle":             {open: "install, check"},
+	"composer":           {open: "install, validate"},
+	"docker podman":      {open: "build, ps, images, logs"},
+	"docker-compose":     {exact: "up, down, build, ps"},
+	"helm":               {open: "list, lint, template"},
+	"terraform":          {open: "fmt, validate"},
+	"buf":                {open: "generate, lint, build, format"},
+	"gh":                 {open: "pr view, pr list, pr create, pr checks, pr diff, pr status, issue view, issue list, issue create, run view, run list, run watch, repo view"},
+	"dotnet":             {open: "build, test, restore, format"},
+	"mix":                {open: "test, compile, format"},
+	"flutter":            {open: "test, build, analyze"},
+	"dart":               {open: "test, analyze, format"},
+	"stack cabal swift":  {open: "build, test"},
+	"zig":                {open: "test, fmt"},
+	"bazel":              {open: "build, test, query"},
+	"nx ng":              {open: "test, build, lint"},
+	"meson":              {open: "setup, compile, test"},
+	"pre-commit cypress": {exact: "run"},
+	"turbo":              {scripts: "run"},
+	"playwright":         {open: "test"},
 
-	"pytest": {bare: true}, "jest": {bare: true}, "vitest": {bare: true}, "mocha": {bare: true}, "phpunit": {bare: true}, "rspec": {bare: true},
-	"playwright": {open: "test"}, "cypress": {exact: "run"}, "tox": {bare: true}, "eslint": {bare: true}, "prettier": {bare: true},
-	"biome": {bare: true}, "stylelint": {bare: true}, "tsc": {bare: true}, "black": {bare: true}, "ruff": {bare: true}, "mypy": {bare: true},
-	"pyright": {bare: true}, "flake8": {bare: true}, "pylint": {bare: true}, "isort": {bare: true}, "gofmt": {bare: true}, "goimports": {bare: true},
-	"gofumpt": {bare: true}, "golangci-lint": {bare: true}, "staticcheck": {bare: true}, "shellcheck": {bare: true}, "shfmt": {bare: true},
-	"rustfmt": {bare: true}, "clang-format": {bare: true}, "rubocop": {bare: true}, "markdownlint": {bare: true}, "yamllint": {bare: true},
-	"actionlint": {bare: true}, "hadolint": {bare: true},
-}
+	"make just task rake invoke ninja gradle ./gradlew mvn ./mvnw": {targets: true},
+	"pytest jest vitest mocha phpunit rspec tox eslint prettier biome stylelint tsc black ruff mypy pyright flake8 pylint isort gofmt goimports gofumpt" +
+		" golangci-lint staticcheck shellcheck shfmt rustfmt clang-format rubocop markdownlint yamllint actionlint hadolint": {bare: true},
+	"pip pip3 kubectl rails npx apt apt-get brew snap conda mamba vagrant heroku": {},
+})
 
 // packageRunners run the program behind them, out of the project's own packages.
 var packageRunners = []string{
 	"npx", "npm exec", "pnpm exec", "bunx", "bundle exec", "poetry run", "uv run", "pipenv run", "python -m", "python3 -m",
 }
 
-// tooMuch are programs that are not suggested even as they stand: shells, languages, what runs others, clients of the
-// network, and what removes or changes without a way back.
-var tooMuch = []string{
-	"bash", "sh", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "busybox", "toybox", "eval", "source", ".", "exec", "builtin", "command",
-	"python", "pypy", "ipython", "nodejs", "esno", "node", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "tclsh", "wish",
-	"osascript", "pwsh", "powershell", "ts-node", "tsx", "java", "groovy", "scala", "swift", "R", "Rscript", "julia", "ghci", "awk", "gawk", "mawk", "sed",
-	"env", "sudo", "doas", "su", "runuser", "pkexec", "xargs", "parallel", "find", "fd", "watch", "setsid", "ionice", "flock", "nohup", "timeout",
-	"time", "nice", "strace", "ltrace", "gdb", "script", "unbuffer", "chroot", "unshare", "nsenter", "systemd-run", "at", "batch", "crontab",
-	"npx", "pnpx", "bunx", "uvx", "pipx", "devbox", "mise", "direnv", "nix", "nix-shell", "tmux", "screen", "expect", "entr", "ssh", "scp", "sftp",
-	"rsync", "curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "rm", "rmdir", "dd", "shred", "mkfs", "chmod", "chown", "chgrp",
-	"kill", "pkill", "killall", "mount", "umount", "systemctl", "service", "shutdown", "reboot", "iptables", "export", "set", "alias", "trap",
-	"vi", "vim", "nvim", "emacs", "less", "more", "man", "ln", "install", "truncate", "tar", "zip", "patch", "tee", "kubectl", "terraform", "aws", "gcloud", "az", "psql", "mysql", "sqlite", "redis-cli", "mongo", "mongosh", "erl", "iex", "elixir", "lldb", "hyperfine", "kotlin", "open", "xdg-open",
-}
+// tooMuch are programs that are not suggested even as they stand: shells, languages, what runs
+// others, clients of the network, and what removes or changes without a way back.
+const tooMuch = " bash sh dash zsh ksh fish csh tcsh busybox toybox eval source . exec builtin command python pypy ipython nodejs esno node deno bun ruby" +
+	" irb perl php lua luajit tclsh wish osascript pwsh powershell ts-node tsx java groovy scala swift R Rscript julia ghci awk gawk mawk sed" +
+	" env sudo doas su runuser pkexec xargs parallel find fd watch setsid ionice flock nohup timeout time nice strace ltrace gdb script" +
+	" unbuffer chroot unshare nsenter systemd-run at batch crontab npx pnpx bunx uvx pipx devbox mise direnv nix nix-shell tmux screen expect" +
+	" entr ssh scp sftp rsync curl wget nc ncat netcat socat telnet ftp rm rmdir dd shred mkfs chmod chown chgrp kill pkill killall mount" +
+	" umount systemctl service shutdown reboot iptables export set alias trap vi vim nvim emacs less more man ln install truncate tar zip" +
+	" patch tee kubectl terraform aws gcloud az psql mysql sqlite redis-cli mongo mongosh erl iex elixir lldb hyperfine kotlin open xdg-open "

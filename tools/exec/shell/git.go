@@ -15,14 +15,15 @@ import (
 // --config-env (any setting), --git-dir, --work-tree (another repository and its
 // settings), --exec-path=, -p. So is -C, which is followed like cd where every
 // repository is looked at.
-const gitGlobal = "-P --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs" +
-	" --noglob-pathspecs --version --help --no-lazy-fetch --no-advice"
+const gitGlobal = gitHarmless + "--version --help"
 
-var gitSteers = map[string]string{
-	"-c": "changes a setting, which can name a program", "--config-env": "changes a setting, which can name a program", "--exec-path": "chooses its programs",
-	"-C": "leads to another repository and its settings", "--git-dir": "leads to another repository and its settings", "--work-tree": "leads to other files",
-	"-p": "starts the pager", "--paginate": "starts the pager",
-}
+var gitSteers = each(map[string]string{
+	"-c --config-env": "changes a setting, which can name a program",
+	"--exec-path":     "chooses its programs",
+	"-C --git-dir":    "leads to another repository and its settings",
+	"--work-tree":     "leads to other files",
+	"-p --paginate":   "starts the pager",
+})
 
 // gitCommand judges a call of git.
 func (a *judge) gitCommand(args []Word) (why, last string) {
@@ -41,7 +42,7 @@ func (a *judge) gitCommand(args []Word) (why, last string) {
 		return a.gitRefused(why)
 	}
 	if len(use.operands) == 0 {
-		if use.has("--version", "--help") || len(args) == 0 {
+		if use.has("--version --help") || len(args) == 0 {
 			return "", "git"
 		}
 		return a.gitRefused("there is no command")
@@ -79,23 +80,14 @@ func (a *judge) gitCommand(args []Word) (why, last string) {
 
 // gitDirectory follows the options -C in front of the others, only for this call.
 func (a *place) gitDirectory(args []Word) (rest []Word) {
-	for len(args) > 1 && args[0].Literal && args[0].Text == "-C" {
+	for len(args) > 1 && args[0].is("-C") {
 		dir := args[1]
 		args = args[2:]
 		if dir.holds() || dir.path == "" || dir.shape > one {
 			a.cwds = nil
 			return args
 		}
-		var dirs []string
-		for _, cwd := range a.cwds {
-			for _, p := range dir.paths() {
-				dirs = addTo(dirs, join(cwd, p))
-			}
-		}
-		a.cwds = dirs
-	}
-	if len(a.cwds) > maxCwds {
-		a.cwds = nil
+		a.cwds = a.below(dir)
 	}
 	return args
 }
@@ -106,10 +98,7 @@ func (a *listing) gitRefused(why string) (string, string) {
 }
 
 func (a *listing) gitUse(p *program, sub string, args []Word) string {
-	use, why := p.parse(args)
-	if why == "" && p.check != nil {
-		why = p.check(use)
-	}
+	use, why := p.use(args)
 	if why == "" {
 		why = flagValues(use)
 	}
@@ -149,14 +138,14 @@ func (a *listing) gitReads(sub string, use usage) {
 	a.read(".")
 	for _, f := range use.flags {
 		if f.reads {
-			a.read(f.value.paths()...)
+			a.read(f.Value.paths()...)
 		}
-		if f.name == "-L" {
-			a.read(f.value.Text[strings.LastIndexByte(f.value.Text, ':')+1:])
+		if f.Name == "-L" {
+			a.read(f.Value.Text[strings.LastIndexByte(f.Value.Text, ':')+1:])
 		}
 	}
 	named := use.operands
-	if sub == "grep" && len(named) > 0 && !use.has("-e", "-f") {
+	if sub == "grep" && len(named) > 0 && !use.has("-e -f") {
 		named = named[1:]
 	}
 	for _, w := range named {
@@ -182,13 +171,8 @@ const maxName = 255
 // what a flag names. A diff of two operands, but for A -- B, compares any two
 // files when they are not in one repository.
 func untracked(sub string, use usage) bool {
-	for _, f := range use.flags {
-		if f.reads {
-			return true
-		}
-	}
-	return sub == "diff" && len(use.operands) == 2 && use.rest != 1 || sub == "grep" && use.has("--untracked", "--no-index") ||
-		sub == "stash" && use.has("--include-untracked", "--only-untracked")
+	return use.readsFile() || sub == "diff" && len(use.operands) == 2 && use.rest != 1 || sub == "grep" && use.has("--untracked --no-index") ||
+		sub == "stash" && use.has("--include-untracked --only-untracked")
 }
 
 // flagValues refuses values of flags: placeholders that start the signature
@@ -196,20 +180,20 @@ func untracked(sub string, use usage) bool {
 // git out of submodules.
 func flagValues(use usage) string {
 	for _, f := range use.flags {
-		switch f.name {
+		switch f.Name {
 		case "--ignore-submodules":
-			if !f.value.Literal || f.value.Text != "" && !listed(" all dirty ", f.value.Text) {
+			if !f.Value.Literal || f.Value.Text != "" && !listed(" all dirty ", f.Value.Text) {
 				return "it looks into submodules, whose settings may run programs"
 			}
 		case "--sort":
-			if !f.value.Literal || strings.Contains(f.value.Text, "signature") {
+			if !f.Value.Literal || strings.Contains(f.Value.Text, "signature") {
 				return "the order may need the signature program"
 			}
 		case "--format", "--pretty":
-			if !f.value.Literal && f.value.Text != "" {
+			if !f.Value.Literal && f.Value.Text != "" {
 				return "the format is only known when it runs"
 			}
-			if text := f.value.Text; strings.Contains(text, "%G") || strings.Contains(text, "(signature") || strings.Contains(text, "(*signature") || strings.Contains(text, "%-G") ||
+			if text := f.Value.Text; strings.Contains(text, "%G") || strings.Contains(text, "(signature") || strings.Contains(text, "(*signature") || strings.Contains(text, "%-G") ||
 				strings.Contains(text, "%+G") || strings.Contains(text, "% G") {
 				return "the format runs the signature program"
 			}
@@ -218,94 +202,31 @@ func flagValues(use usage) string {
 	return ""
 }
 
-// gitLists makes a check for a command that with an operand creates something, unless one of these flags or one that
-// filters makes it list.
-func gitLists(what string, flags ...string) func(usage) string {
-	return func(use usage) string {
-		if len(use.operands) > 0 && !use.has(flags...) && !filtered(use) {
-			return "it creates a " + what
-		}
-		return ""
-	}
-}
-
-// filtered: one of the flags that make branch and tag list. Their values are
-// among the operands.
-func filtered(use usage) bool {
-	return use.has("--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
-}
-
-func gitRemote(use usage) string {
-	switch {
-	case len(use.operands) == 0:
-		return ""
-	case firstIs(use, "show") && len(use.operands) == 1, firstIs(use, "get-url"):
-		return ""
-	}
-	return "it changes remotes or asks them"
+// gitLists makes a check for a command that with an operand creates something, unless one of these
+// flags or one that filters makes it list. The values of the latter are among the operands.
+func gitLists(what, flags string) func(usage) string {
+	return unless("it creates a "+what, func(use usage) bool {
+		return len(use.operands) == 0 || use.has(flags+" --contains --no-contains --merged --no-merged --points-at")
+	})
 }
 
 // gitConfig: with one operand it prints, with two it sets.
-func gitConfig(use usage) string {
+var gitConfig = unless("it changes the configuration", func(use usage) bool {
 	n := len(use.operands)
 	switch {
 	case spreading(use.operands):
-	case use.has("--get", "--get-all", "--get-regexp", "-l", "--list"):
-		return ""
-	case firstIs(use, "list") && n == 1, firstIs(use, "get") && n == 2:
-		return ""
-	case n == 1 && strings.Contains(use.operands[0].prefix, "."):
-		return ""
+		return false
+	case use.has("--get --get-all --get-regexp -l --list"), use.are("list"), n == 2 && use.are("get ..."):
+		return true
 	}
-	return "it changes the configuration"
-}
+	return n == 1 && strings.Contains(use.operands[0].prefix, ".")
+})
 
 // gitStash: a flag before the command means push.
-func gitStash(use usage) string {
-	if use.first == "list" || use.first == "show" {
-		return ""
-	}
-	return "it changes files"
-}
+var gitStash = unless("it changes files", func(use usage) bool { return use.first == "list" || use.first == "show" })
 
-func gitWorktree(use usage) string {
-	if firstIs(use, "list") && len(use.operands) == 1 {
-		return ""
-	}
-	return "it changes worktrees"
-}
+var gitReflog = unless("it may change the log", func(use usage) bool {
+	return len(use.operands) == 0 || use.are("show ...") || strings.HasPrefix(use.operands[0].prefix, "HEAD")
+})
 
-func gitReflog(use usage) string {
-	if len(use.operands) == 0 || firstIs(use, "show") || strings.HasPrefix(use.operands[0].prefix, "HEAD") {
-		return ""
-	}
-	return "it may change the log"
-}
-
-func gitSymbolicRef(use usage) string {
-	if len(use.operands) != 1 || spreading(use.operands) {
-		return "it sets a reference"
-	}
-	return ""
-}
-
-// gitVar: for the name and address of a person who has set none, git may ask
-// the network what this machine is called.
-func gitVar(use usage) string {
-	return onlyOperands("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_DEFAULT_BRANCH", "GIT_SHELL_PATH")(use)
-}
-
-// noneOr makes a check that there is no operand, or one of the list in front of others; why is the reason against more.
-func noneOr(why string, allowed ...string) func(usage) string {
-	return func(use usage) string {
-		is := func(word string) bool { return firstIs(use, word) }
-		if len(use.operands) > 0 && !slices.ContainsFunc(allowed, is) {
-			return why
-		}
-		return ""
-	}
-}
-
-func firstIs(use usage, word string) bool {
-	return len(use.operands) > 0 && use.operands[0].Literal && use.operands[0].Text == word
-}
+var gitSymbolicRef = unless("it sets a reference", func(use usage) bool { return len(use.operands) == 1 && !spreading(use.operands) })

@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func (a *judge) gitAlias(name, alias string, rest []Word) (why, last string) {
 			}
 			return a.gitRefused("the alias `" + name + "` runs a script")
 		}
-		a.deniedText("git alias", append([]Word{{Text: script}}, rest...))
+		a.deniedWords("git alias", append([]Word{{Text: script}}, rest...))
 		return a.gitRefused("the alias `" + name + "` runs a script")
 	}
 	words, ok := splitAlias(alias)
@@ -73,12 +74,8 @@ func (a *judge) aliasScript(name, text string) (ok bool) {
 }
 
 func without(aliases map[string]string, name string) map[string]string {
-	rest := make(map[string]string, len(aliases))
-	for other, alias := range aliases {
-		if other != name {
-			rest[other] = alias
-		}
-	}
+	rest := maps.Clone(aliases)
+	delete(rest, name)
 	return rest
 }
 

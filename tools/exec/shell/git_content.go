@@ -9,40 +9,36 @@ import (
 
 // gitPatches are the flags with which git log and its like show changes, from
 // diff-options.txt.
-var gitPatches = []string{
-	"-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch-with-stat", "-c", "--cc", "--dd", "-m", "-W", "--function-context", "--word-diff",
-	"--word-diff-regex", "--color-words", "--binary", "--check", "--color-moved", "--diff-merges",
-}
+const gitPatches = "-p -u --patch -U --unified --patch-with-raw --patch-with-stat -c --cc --dd -m -W --function-context --word-diff --word-diff-regex" +
+	" --color-words --binary --check --color-moved --diff-merges"
 
 // gitSummaries are those with which git diff and its like show no lines, unless one
 // of gitPatches is there too.
-var gitSummaries = []string{
-	"-s", "--no-patch", "--stat", "--numstat", "--shortstat", "--dirstat", "--dirstat-by-file", "--summary", "--compact-summary", "--name-only", "--name-status", "--raw",
-	"--quiet",
-}
+const gitSummaries = "-s --no-patch --stat --numstat --shortstat --dirstat --dirstat-by-file --summary --compact-summary --name-only --name-status --raw" +
+	" --quiet"
 
 // showsContent: it prints what is in files that git keeps.
 func showsContent(sub string, use usage) bool {
 	switch sub {
 	case "grep":
-		return !use.has("-l", "--files-with-matches", "--name-only", "-L", "--files-without-match", "-c", "--count", "-q", "--quiet")
+		return !use.has("-l --files-with-matches --name-only -L --files-without-match -c --count -q --quiet")
 	case "cat-file":
-		return !use.has("-t", "-s", "-e", "--batch-check") || use.has("-p", "--batch")
+		return !use.has("-t -s -e --batch-check") || use.has("-p --batch")
 	case "blame", "annotate":
 		return true
 	case "status":
-		return use.has("-v", "--verbose")
+		return use.has("-v --verbose")
 	case "log", "reflog", "rev-list":
-		return use.has(gitPatches...)
+		return use.has(gitPatches)
 	case "stash":
 		if use.first == "list" {
-			return use.has(gitPatches...)
+			return use.has(gitPatches)
 		}
 	case "show", "diff", "diff-tree", "diff-index", "diff-files", "range-diff":
 	default:
 		return false
 	}
-	return !use.has(gitSummaries...) || use.has(gitPatches...)
+	return !use.has(gitSummaries) || use.has(gitPatches)
 }
 
 // gitShows lists of which directories a command shows what git keeps there.

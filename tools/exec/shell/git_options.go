@@ -28,15 +28,15 @@ func subcommand(words []Word) (rest []Word, safe bool) {
 	at := 1
 	for ; at < len(words); at++ {
 		w := words[at]
-		if w.Literal && !strings.HasPrefix(w.Text, "-") {
+		if w.Literal && !w.dashed() {
 			break
 		}
 		switch {
-		case w.Literal && listed(gitHarmless, w.Text):
-		case w.Literal && w.Text == "-C" && at+1 < len(words):
+		case w.in(gitHarmless):
+		case w.is("-C") && at+1 < len(words):
 			at++
 			safe = safe && below(words[at])
-		case w.Literal && listed(gitValues, w.Text):
+		case w.in(gitValues):
 			at++
 			safe = false
 		default:

@@ -1,5 +1,6 @@
-// git: the commands that change a repository's configuration, or what else makes git run programs, in everyday work. What
-// is missing here cannot write there, in a sandbox that protects it. Source: the manual of git 2.39 to 2.47.
+// git: the commands that change a repository's configuration, or what else makes git run programs,
+// in everyday work. What is missing here cannot write there, in a sandbox that protects it. Source:
+// the manual of git 2.39 to 2.47.
 
 package shell
 
@@ -9,20 +10,25 @@ import (
 	"strings"
 )
 
-// A GitChange is what a git command changes, besides files and history, in the repository it works in.
+// A GitChange is what a git command changes, besides files and history, in the repository it works
+// in.
 type GitChange struct {
-	// Keys are the settings that it sets, by their names; NAME.* is every setting of a section. Empty: none.
+	// Keys are the settings that it sets, by their names; NAME.* is every setting of a section.
+	// Empty: none.
 	Keys []string
-	// Worktrees and Submodules: it moves or removes linked worktrees; it adds, moves or removes submodules.
+	// Worktrees and Submodules: it moves or removes linked worktrees; it adds, moves or removes
+	// submodules.
 	Worktrees, Submodules bool
-	// Start is the name of a branch or commit that a new branch may come to follow, which sets Keys only if it
-	// is on a remote; empty: Keys are set in any case.
+	// Start is the name of a branch or commit that a new branch may come to follow, which sets Keys
+	// only if it is on a remote; empty: Keys are set in any case.
 	Start string
-	// Branches are those whose settings it removes, which changes Keys only if there are any; nil: Keys are set in any case.
+	// Branches are those whose settings it removes, which changes Keys only if there are any; nil:
+	// Keys are set in any case.
 	Branches []string
 	// Programs are the command lines that a rebase is told to run between its steps.
 	Programs []string
-	// Dir is the directory, as a path from the one that the command runs in, that -C leads to; empty: that one.
+	// Dir is the directory, as a path from the one that the command runs in, that -C leads to;
+	// empty: that one.
 	Dir string
 }
 
@@ -33,8 +39,8 @@ var (
 	sparseKeys    = []string{"core.sparsecheckout", "core.sparsecheckoutcone", "extensions.worktreeconfig", "index.sparse"}
 )
 
-// GitChange returns what the command changes in a repository's configuration; false if it is not a git command, or not one
-// that is known to change any.
+// GitChange returns what the command changes in a repository's configuration; false if it is not a
+// git command, or not one that is known to change any.
 func (c Command) GitChange() (g GitChange, ok bool) {
 	words := c.gitWords()
 	if g.Dir = c.gitDir(); !c.runsGit(words) {
@@ -48,8 +54,8 @@ func (c Command) GitChange() (g GitChange, ok bool) {
 const gitShows = " status diff log show blame annotate grep ls-files ls-tree ls-remote rev-parse rev-list describe cat-file for-each-ref" +
 	" shortlog show-ref name-rev merge-base count-objects diff-tree diff-index check-ignore check-attr var version help "
 
-// GitWork reports whether the command is a git that may change the repository it works in, and returns the directory that -C
-// leads to, as GitChange.Dir.
+// GitWork reports whether the command is a git that may change the repository it works in, and
+// returns the directory that -C leads to, as GitChange.Dir.
 func (c Command) GitWork() (dir string, ok bool) {
 	words := c.gitWords()
 	if c.ReadOnly || c.Remote || !c.runsGit(words) {
@@ -72,7 +78,8 @@ func (c *Command) gitWords() []Word {
 // runsGit reports whether the words are a git with a subcommand.
 func (c *Command) runsGit(words []Word) bool { return len(words) > 1 && base(words[0].Text) == "git" }
 
-// gitDir returns the directory that the options -C in front of the subcommand lead to, as GitChange.Dir.
+// gitDir returns the directory that the options -C in front of the subcommand lead to, as
+// GitChange.Dir.
 func (c *Command) gitDir() string {
 	if c.Subcommand == nil {
 		return ""
@@ -117,7 +124,8 @@ func (g *GitChange) of(command string, args []Word) {
 	}
 }
 
-// branches is for the commands that make branches, which follow one of a remote that they begin at or whose name they have.
+// branches is for the commands that make branches, which follow one of a remote that they begin at
+// or whose name they have.
 func (g *GitChange) branches(command string, args []Word, named []string) {
 	least := map[string]int{"branch": 2, "checkout": 1, "switch": 1, "worktree": 3}[command] // words that name where to begin
 	switch {
@@ -152,12 +160,12 @@ func configKeys(args []Word, named []string) []string {
 	return nil
 }
 
-// plainWords returns the words that are not flags; one that is not literal is empty. Flags that take a value are not told from
-// others, so it is good only for what asks, not for what allows.
+// plainWords returns the words that are not flags; one that is not literal is empty. Flags that
+// take a value are not told from others, so it is good only for what asks, not for what allows.
 func plainWords(args []Word) (found []string) {
 	for _, w := range args {
 		switch {
-		case strings.HasPrefix(w.Text, "-"):
+		case w.dashed():
 		case w.Literal:
 			found = append(found, w.Text)
 		default:
@@ -167,7 +175,8 @@ func plainWords(args []Word) (found []string) {
 	return found
 }
 
-// flagged reports whether one of the short flags, also in a cluster, or of the long ones is among the words.
+// flagged reports whether one of the short flags, also in a cluster, or of the long ones is among
+// the words.
 func flagged(args []Word, short string, long ...string) bool {
 	return slices.ContainsFunc(args, func(w Word) bool {
 		name, _, _ := strings.Cut(w.Text, "=")
@@ -194,7 +203,8 @@ func rebasePrograms(args []Word) (programs []string) {
 	return programs
 }
 
-// directoryFlag returns the directory that the flags -C among the options of git itself lead to, each from the one before.
+// directoryFlag returns the directory that the flags -C among the options of git itself lead to,
+// each from the one before.
 func directoryFlag(options []Word) (dir string) {
 	for i, w := range options {
 		switch {

@@ -260,7 +260,7 @@ const endless = " sleep yes vmstat iostat tail free pip pip3 "
 // installed are the programs of the table that are here, in the order of their
 // names, to be found in the system's own directories.
 var installed = func() (names []string) {
-	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms, versionPrograms} {
+	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms, systemReaders, versionPrograms} {
 		for name := range table {
 			path, err := exec.LookPath(name)
 			if err == nil && !listed(endless, name) && (strings.HasPrefix(path, "/usr/bin/") || strings.HasPrefix(path, "/bin/")) {

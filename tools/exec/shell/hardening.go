@@ -15,26 +15,12 @@ var GitReads = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLO
 
 // gitSettings override a repository's or user's settings, for a git that only reads.
 // Source: git-config(1) of 2.47.
-var gitSettings = [][2]string{
-	{"core.fsmonitor", ""},
-	{"core.hooksPath", "/dev/null"},
-	{"core.pager", "cat"},
-	{"core.sshCommand", "false"},
-	{"core.askPass", "false"},
-	{"core.alternateRefsCommand", "false"},
-	{"credential.helper", ""},
-	{"gpg.program", "false"},
-	{"gpg.openpgp.program", "false"},
-	{"gpg.x509.program", "false"},
-	{"gpg.ssh.program", "false"},
-	{"log.showSignature", "false"},
-	{"log.diffMerges", "separate"},     // remerge writes objects
-	{"diff.autoRefreshIndex", "false"}, // git diff writes the index, whatever GIT_OPTIONAL_LOCKS is
-	{"status.submoduleSummary", "false"},
-	{"protocol.allow", "never"},
-	{"gc.auto", "0"},
-	{"maintenance.auto", "false"},
-}
+// Of them log.diffMerges keeps git from writing objects, and diff.autoRefreshIndex keeps
+// git diff from writing the index, whatever GIT_OPTIONAL_LOCKS is.
+var gitSettings = strings.Fields("core.fsmonitor= core.hooksPath=/dev/null core.pager=cat core.sshCommand=false core.askPass=false" +
+	" core.alternateRefsCommand=false credential.helper= gpg.program=false gpg.openpgp.program=false gpg.x509.program=false" +
+	" gpg.ssh.program=false log.showSignature=false log.diffMerges=separate diff.autoRefreshIndex=false status.submoduleSummary=false" +
+	" protocol.allow=never gc.auto=0 maintenance.auto=false")
 
 // GitHardening is the environment ("NAME=value" each) of a git that the daemon itself
 // asks about a repository: no fsmonitor, hooks, pager, signature programs, lazy
@@ -44,8 +30,9 @@ var gitSettings = [][2]string{
 func GitHardening() []string {
 	out := append(slices.Clone(GitReads), "GIT_PAGER=cat", "PAGER=cat",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "GIT_EDITOR=false", fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(gitSettings)))
-	for i, kv := range gitSettings {
-		out = append(out, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
+	for i, setting := range gitSettings {
+		key, value, _ := strings.Cut(setting, "=")
+		out = append(out, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func exportedTo(script string, environ map[string]string) (known []*variable) {
 	for _, name := range slices.Sorted(maps.Keys(environ)) { // the same order every time
 		value := environ[name]
 		w := literalWord(value)
-		if value == "" || !strings.Contains(script, name) || len(value) > maxText || fits(shellsOwn, name) || harmlessNames[name] || (&place{}).namesDevice(w) {
+		if value == "" || !strings.Contains(script, name) || len(value) > maxText || fits(shellsOwn, name) || listed(harmlessNames, name) || (&place{}).namesDevice(w) {
 			continue
 		}
 		known = append(known, &variable{

@@ -89,16 +89,9 @@ func (a *analyzer) instances(c *syntax.CallExpr) (all [][]Word) {
 
 // params are the expansions of variables in a word.
 func params(w *syntax.Word) (found []*syntax.ParamExp) {
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.ParamExp:
+	for part := range allParts(w) {
+		if p, ok := part.(*syntax.ParamExp); ok {
 			found = append(found, p)
-		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				if p, ok := inner.(*syntax.ParamExp); ok {
-					found = append(found, p)
-				}
-			}
 		}
 	}
 	return found
@@ -151,28 +144,18 @@ func choices(names map[string][]string) (all []map[string]string) {
 func (a *analyzer) chosen(w *syntax.Word, choice map[string]string) []Word {
 	var b strings.Builder
 	split := false
-	for _, part := range w.Parts {
-		inner, quoted := []syntax.WordPart{part}, false
-		if q, ok := part.(*syntax.DblQuoted); ok {
-			inner, quoted = q.Parts, true
+	for part, quoted := range allParts(w) {
+		text, several, ok := a.partText(part, choice)
+		if !ok {
+			return []Word{{Text: a.source(w), shape: many}}
 		}
-		for _, part := range inner {
-			text, several, ok := a.partText(part, choice)
-			if !ok {
-				return []Word{{Text: a.source(w), shape: many}}
-			}
-			split = split || several || !quoted && strings.Contains(text, " ")
-			b.WriteString(text)
-		}
+		split = split || several || !quoted && strings.Contains(text, " ")
+		b.WriteString(text)
 	}
 	if !split {
 		return []Word{patternWord(b.String())}
 	}
-	var words []Word
-	for _, text := range strings.Fields(b.String()) {
-		words = append(words, literalWord(text))
-	}
-	return words
+	return literalWords(b.String())
 }
 
 // patternWord is a word as rules see it, though it may be a pattern of file names.
@@ -205,17 +188,6 @@ func (a *environment) partText(part syntax.WordPart, choice map[string]string) (
 	return "", false, false
 }
 
-// function notes a declaration, so that calls can be followed.
-func (a *analyzer) function(c *syntax.FuncDecl) {
-	if c.Name == nil {
-		return
-	}
-	if a.functions == nil {
-		a.functions = map[string]function{}
-	}
-	a.functions[c.Name.Value] = function{body: c.Body, src: a.src}
-}
-
 // A function is where its body stands.
 type function struct {
 	body *syntax.Stmt
@@ -230,10 +202,12 @@ func (a *analyzer) callFunction(words []Word) {
 	}
 	a.instanced++
 	delete(a.functions, words[0].Text) // what calls itself is not followed
-	outer, src, variables, cwds, moved := a.enter(words[0].Text), a.src, a.variables, a.cwds, a.moved
-	a.scope.denyOnly, a.scope.followed, a.src = true, false, f.src
-	a.positional(words[1:])
-	a.stmt(f.body)
-	a.scope, a.src, a.variables, a.cwds, a.moved = outer, src, variables, cwds, moved
+	a.apart(func() {
+		a.enter(words[0].Text)
+		a.scope.asDenied()
+		a.src = f.src
+		a.positional(words[1:])
+		a.stmt(f.body)
+	})
 	a.functions[words[0].Text] = f
 }

@@ -48,7 +48,7 @@ func (a *judge) mayRun(args []Word) {
 	}
 	if f := a.stdin; f != nil && !f.noted { // the first that may run it stands for all
 		f.noted = true
-		if text, _ := (&outputs{a.analyzer}).ask(f); text != "" && a.walkText(text) {
+		if text, _ := a.ask(f); text != "" && a.walkText(text) {
 			c.MayRun = append(c.MayRun, text)
 		}
 	}
@@ -75,7 +75,7 @@ func (a *judge) fedWords(name string) {
 		return
 	}
 	f.listed = true // the first that it is not known of stands for all
-	if text, _ := (&outputs{a.analyzer}).ask(f); a.walkText(text) {
+	if text, _ := a.ask(f); a.walkText(text) {
 		words := strings.Fields(withoutQuotes.Replace(text))
 		a.present().Fed = words[:min(len(words), maxFedWords)]
 	}
@@ -83,7 +83,7 @@ func (a *judge) fedWords(name string) {
 
 // renames notes what `hash -p FILE NAME` makes of a name.
 func (a *environment) renames(args []Word) {
-	flag := func(w Word) bool { return strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "p") }
+	flag := func(w Word) bool { return w.dashed() && strings.Contains(w.Text, "p") }
 	at := slices.IndexFunc(args, flag)
 	if at < 0 {
 		return
@@ -103,8 +103,9 @@ func (a *environment) renames(args []Word) {
 // maxNames bounds how many words of one command may name programs.
 const maxNames = 5_000
 
-// MayRunNames returns the words in MayRun that may name a program or be one of its words, in whatever language the texts
-// are, at most 5,000. A path to where programs are goes by its last name.
+// MayRunNames returns the words in MayRun that may name a program or be one of its words, in
+// whatever language the texts are, at most 5,000. A path to where programs are goes by its last
+// name.
 func (c *Command) MayRunNames() (names []string) {
 	between := func(c rune) bool {
 		return c < 0x80 && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./+", c)

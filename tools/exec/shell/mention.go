@@ -1,24 +1,23 @@
-// Paths in words of commands, where what the commands do with them is unknown: as the word itself, and in the ways in
-// which programs put a path into a word with something else. It errs towards more.
+// Paths in words of commands, where what the commands do with them is unknown: as the word itself,
+// and in the ways in which programs put a path into a word with something else. It errs towards
+// more.
 
 package shell
 
 import (
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // onlyLooking are programs that show what they are given, or run it here, and write none of it.
-var onlyLooking = []string{
-	"source", ".", "less", "more", "bat", "batcat", "view", "ssh", "ssh-add", "export", "declare", "local", "typeset", "readonly", "cd", "pushd", "popd", "ack", "ag", "echo",
-}
+const onlyLooking = " source . less more bat batcat view ssh ssh-add export declare local typeset readonly cd pushd popd ack ag echo "
 
 // onlyKeeping are commands of git that do not touch the files of the working tree.
-var onlyKeeping = []string{"add", "stage", "commit", "push", "fetch", "tag", "reset", "status", "diff", "show", "log", "grep", "blame", "ls-files", "check-ignore"}
+const onlyKeeping = " add stage commit push fetch tag reset status diff show log grep blame ls-files check-ignore "
 
-// MayTouchMore reports whether the command may read or write other files here than those in Reads and Writes.
+// MayTouchMore reports whether the command may read or write other files here than those in Reads
+// and Writes.
 func (c *Command) MayTouchMore() bool {
 	return !c.ReadOnly && !c.Transparent && !c.Remote && c.Unlisted
 }
@@ -29,9 +28,9 @@ func (c *Command) MayWriteMore() bool {
 	case !c.MayTouchMore() || c.Name == "":
 		return false
 	case c.IsGit():
-		return len(words) > 1 && !slices.Contains(onlyKeeping, words[1].Text)
+		return len(words) > 1 && !listed(onlyKeeping, words[1].Text)
 	}
-	return !slices.Contains(onlyLooking, base(c.Name))
+	return !listed(onlyLooking, base(c.Name))
 }
 
 // A Mention is a word that may have names of files in it.
@@ -42,7 +41,8 @@ type Mention struct {
 	Sets bool
 }
 
-// Mentions returns the words behind the command's name and those that it is fed, each with the paths that [PathsIn] it.
+// Mentions returns the words behind the command's name and those that it is fed, each with the
+// paths that [PathsIn] it.
 func (c *Command) Mentions() (found []Mention) {
 	for _, word := range c.Words[min(1, len(c.Words)):] {
 		m := Mention{Word: word.Text, Sets: word.sets()}
@@ -67,9 +67,9 @@ const maxPathsInWord = 16
 
 var withScheme = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
 
-// PathsIn returns the paths that a program may take from an argument: the argument itself, a value behind the name of a
-// flag or of a setting, @FILE as curl has it, a URL of a file, and lists with commas, semicolons and colons. They are as
-// written, and at most 16.
+// PathsIn returns the paths that a program may take from an argument: the argument itself, a value
+// behind the name of a flag or of a setting, @FILE as curl has it, a URL of a file, and lists with
+// commas, semicolons and colons. They are as written, and at most 16.
 func PathsIn(text string) (parts []string) {
 	if strings.ContainsAny(text, "\x00\n") {
 		return nil
@@ -108,8 +108,8 @@ func PathsIn(text string) (parts []string) {
 	return parts
 }
 
-// Places returns the absolute directories in which the command may run, if the script starts in dir: dir itself where
-// that is not known, and none without dir.
+// Places returns the absolute directories in which the command may run, if the script starts in
+// dir: dir itself where that is not known, and none without dir.
 func (c *Command) Places(dir string) (dirs []string) {
 	for _, known := range c.Dirs {
 		if !strings.HasPrefix(known, "~") && dir != "" {
@@ -122,8 +122,8 @@ func (c *Command) Places(dir string) (dirs []string) {
 	return dirs
 }
 
-// From returns the absolute path that a name stands for in a directory, also where it leads through /proc or /dev/fd, as
-// throughProc follows it.
+// From returns the absolute path that a name stands for in a directory, also where it leads through
+// /proc or /dev/fd, as throughProc follows it.
 func From(dir, name string) string {
 	full := name
 	if !path.IsAbs(name) {

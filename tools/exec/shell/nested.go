@@ -12,15 +12,13 @@ import (
 
 // eval runs in this very shell.
 func (a *judge) eval(args []Word) (why, last string) {
-	texts := make([]string, len(args))
 	for j, w := range args {
-		if !w.Literal || j == 0 && strings.HasPrefix(w.Text, "-") {
+		if !w.Literal || j == 0 && w.dashed() {
 			return a.unknownScript(), ""
 		}
-		texts[j] = w.Text
 	}
 	a.lookThrough()
-	return "", a.scriptIn("eval", strings.Join(texts, " "), syntax.LangBash)
+	return "", a.scriptIn("eval", Command{Words: args}.String(), syntax.LangBash)
 }
 
 // unknownScript is the reason against a script that is not literal.
@@ -36,16 +34,10 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 	if !a.walk(1) {
 		return ""
 	}
-	if a.nested++; a.nested > maxScripts {
-		a.fail(ErrTooDeep)
-		a.nested--
-		return ""
-	}
-	outer := a.enter(via)
-	a.checkText(text)
-	last = a.script(text, lang)
-	a.scope = outer
-	a.nested--
+	a.nest(via, func() {
+		a.checkText(text)
+		last = a.script(text, lang)
+	})
 	return last
 }
 
@@ -54,12 +46,15 @@ func (a *analyzer) scriptIn(via, text string, lang syntax.LangVariant) (last str
 // ksh read more differently, and zsh always runs the user's .zshenv.
 func (a *judge) shell(name string, args []Word) (why, last string) {
 	call := scriptOperand(args)
-	text, why := call.text, call.why()
+	text := call.text
+	if call.odd != "" {
+		why = "`" + call.odd + "` makes it read other files or read text differently"
+	}
 	if text == nil {
 		switch {
 		case len(args) == 1 && args[0].Text == "--version":
 			return "", name
-		case len(args) == 2 && args[0].Literal && args[0].Text == "-n" && args[1].solid && args[1].shape < many: // nothing is run
+		case len(args) == 2 && args[0].is("-n") && args[1].solid && args[1].shape < many: // nothing is run
 			return a.readOperand(args[1]), name
 		}
 		a.unlisted()
@@ -76,22 +71,24 @@ func (a *judge) shell(name string, args []Word) (why, last string) {
 		why = name + " reads other files first and has another grammar"
 	}
 	if why != "" {
-		a.deniedText(name+" -c", []Word{*text})
+		a.deniedText(name+" -c", text.Text)
 		a.unlisted()
 		return why, ""
 	}
 	a.lookThrough()
-	cwds, moved, early, variables := a.cwds, a.moved, a.early, a.variables
-	a.variables = a.inheritedVariables(a.scope)
-	commands, redirects := len(a.out.Commands), len(a.out.Redirects)
-	last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
-	if a.cwds, a.moved = cwds, moved; name == "sh" || name == "dash" {
-		a.asPOSIX(name+" -c", text.Text, a.out.Commands[commands:], a.out.Redirects[redirects:])
-	}
+	early := a.early
+	a.apart(func() {
+		a.variables = a.inheritedVariables(a.scope)
+		commands, redirects, place := len(a.out.Commands), len(a.out.Redirects), a.place
+		last = a.scriptIn(name+" -c", text.Text, syntax.LangBash)
+		if a.cwds, a.moved = place.cwds, place.moved; name == "sh" || name == "dash" {
+			a.asPOSIX(name+" -c", text.Text, a.out.Commands[commands:], a.out.Redirects[redirects:])
+		}
+	})
 	if call.early || a.early {
 		last = ""
 	}
-	a.cwds, a.moved, a.early, a.variables = cwds, moved, early, variables
+	a.early = early
 	return "", last
 }
 
@@ -114,6 +111,10 @@ func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Red
 	if a.out.Opaque.Empty() {
 		a.out.Opaque = second.Opaque
 	}
+	sameCommand := func(x, y Command) bool {
+		return x.Text == y.Text && x.String() == y.String() && x.ReadOnly == y.ReadOnly
+	}
+	sameRedirect := func(x, y Redirect) bool { return x.Text == y.Text }
 	if slices.EqualFunc(commands, second.Commands, sameCommand) && slices.EqualFunc(redirects, second.Redirects, sameRedirect) {
 		return
 	}
@@ -122,12 +123,6 @@ func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Red
 	a.out.Redirects = append(a.out.Redirects, second.Redirects...)
 	a.out.Reads, a.out.Writes = append(a.out.Reads, second.Reads...), append(a.out.Writes, second.Writes...)
 }
-
-func sameCommand(x, y Command) bool {
-	return x.Text == y.Text && x.String() == y.String() && x.ReadOnly == y.ReadOnly
-}
-
-func sameRedirect(x, y Redirect) bool { return x.Text == y.Text }
 
 // A shellCall is what the words after bash or sh ask for.
 type shellCall struct {
@@ -156,11 +151,11 @@ func scriptOperand(args []Word) (call shellCall) {
 			}
 			return call
 		case strings.HasPrefix(flag.Text, "--"):
-			call.refuse(flag)
+			call.odd = flag.Text
 			if flag.Text == "--rcfile" || flag.Text == "--init-file" {
 				i++
 			}
-		case strings.HasPrefix(flag.Text, "-") || strings.HasPrefix(flag.Text, "+"):
+		case flag.dashed() || strings.HasPrefix(flag.Text, "+"):
 			command = command || flag.Text[0] == '-' && strings.Contains(flag.Text, "c")
 			i += call.flags(flag, args[i+1:])
 		case command:
@@ -186,7 +181,7 @@ func (call *shellCall) source(a *analyzer) *feed {
 // are values.
 func (call *shellCall) flags(flag Word, after []Word) (values int) {
 	if !flag.Literal || flag.Text[0] == '+' {
-		call.refuse(flag)
+		call.odd = flag.Text
 	}
 	for _, c := range flag.Text[1:] {
 		switch c {
@@ -194,31 +189,21 @@ func (call *shellCall) flags(flag Word, after []Word) (values int) {
 		case 'e', 'u':
 			call.early = true
 		case 'o':
-			if call.early = true; values >= len(after) || !after[values].Literal || !listed(plainOptions, after[values].Text) {
-				call.refuse(flag)
+			if call.early = true; values >= len(after) || !after[values].in(plainOptions) {
+				call.odd = flag.Text
 			}
 			values++
 		case 'O':
-			call.refuse(flag)
+			call.odd = flag.Text
 			values++
 		case 's':
 			call.stdin = true
-			call.refuse(flag)
+			call.odd = flag.Text
 		default:
-			call.refuse(flag)
+			call.odd = flag.Text
 		}
 	}
 	return values
-}
-
-func (call *shellCall) refuse(flag Word) { call.odd = flag.Text }
-
-// why is the reason against its flags; empty: there is none.
-func (call *shellCall) why() string {
-	if call.odd == "" {
-		return ""
-	}
-	return "`" + call.odd + "` makes it read other files or read text differently"
 }
 
 // set passes the options that only decide when the shell ends, and none at all,
@@ -231,16 +216,14 @@ func (a *judge) set(args []Word) (why string) {
 		a.positional(args)
 	}
 	for i := 0; i < len(args); i++ {
-		flags, ok := strings.CutPrefix(args[i].Text, "-")
-		if plus, turned := strings.CutPrefix(args[i].Text, "+"); turned {
-			flags, ok = plus, true
-		}
-		if !ok || !args[i].Literal || flags == "" || strings.Trim(flags, "euo") != "" {
-			return "it changes how the shell reads or runs what follows"
+		const other = "it changes how the shell reads or runs what follows"
+		flags := args[i].Text
+		if !args[i].Literal || len(flags) < 2 || flags[0] != '-' && flags[0] != '+' || strings.Trim(flags[1:], "euo") != "" {
+			return other
 		}
 		for range strings.Count(flags, "o") {
-			if i++; i >= len(args) || !args[i].Literal || !listed(plainOptions, args[i].Text) {
-				return "it changes how the shell reads or runs what follows"
+			if i++; i >= len(args) || !args[i].in(plainOptions) {
+				return other
 			}
 		}
 	}

@@ -3,7 +3,11 @@
 
 package shell
 
-import "mvdan.cc/sh/v3/syntax"
+import (
+	"iter"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // spreads: the expansion can become several arguments even inside quotes.
 func spreads(p *syntax.ParamExp) bool {
@@ -18,22 +22,50 @@ func spreads(p *syntax.ParamExp) bool {
 	return p.Exp != nil && p.Exp.Word != nil && !plainWord(p.Exp.Word) // a default may hold "$@"
 }
 
-// plainWord: literal text, quoted or not.
-func plainWord(w *syntax.Word) bool {
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit, *syntax.SglQuoted:
-		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				if _, ok := inner.(*syntax.Lit); !ok {
-					return false
+// allParts are the parts of a word, those in double quotes one by one. quoted: it is one of these.
+func allParts(w *syntax.Word) iter.Seq2[syntax.WordPart, bool] {
+	return func(yield func(part syntax.WordPart, quoted bool) bool) {
+		for _, part := range w.Parts {
+			inner, quoted := []syntax.WordPart{part}, false
+			if q, ok := part.(*syntax.DblQuoted); ok {
+				inner, quoted = q.Parts, true
+			}
+			for _, part := range inner {
+				if !yield(part, quoted) {
+					return
 				}
 			}
-		default:
+		}
+	}
+}
+
+// onlyPart returns the only part of a word, in double quotes or not; nil: there are more.
+func onlyPart(w *syntax.Word) syntax.WordPart {
+	if len(w.Parts) != 1 {
+		return nil
+	}
+	if q, ok := w.Parts[0].(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+		return q.Parts[0]
+	}
+	return w.Parts[0]
+}
+
+// plainWord: literal text, quoted or not.
+func plainWord(w *syntax.Word) bool {
+	for part := range allParts(w) {
+		if !plainPart(part) {
 			return false
 		}
 	}
 	return true
+}
+
+func plainPart(part syntax.WordPart) bool {
+	switch part.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+		return true
+	}
+	return false
 }
 
 // numeric: it becomes one number without sign.

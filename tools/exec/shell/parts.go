@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -42,18 +43,21 @@ func (w Word) Parts() []Part {
 
 // parseWord returns the only word of a text; nil: it has none, or several.
 func parseWord(text string) (word *syntax.Word) {
-	defer func() {
-		if recover() != nil { // the parser meets arbitrary bytes
-			word = nil
-		}
-	}()
-	for w, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).WordsSeq(strings.NewReader(text)) {
+	defer unparsed(&word)
+	for w, err := range newParser(syntax.LangBash).WordsSeq(strings.NewReader(text)) {
 		if err != nil || word != nil {
 			return nil
 		}
 		word = w
 	}
 	return word
+}
+
+// unparsed makes a word nil where the parser panics, which meets arbitrary bytes.
+func unparsed(word **syntax.Word) {
+	if recover() != nil {
+		*word = nil
+	}
 }
 
 func partsOf(source string, nodes []syntax.WordPart, quoted bool) (parts []Part) {
@@ -120,14 +124,17 @@ func (part *Part) of(p *syntax.ParamExp, source string) {
 
 // unescaped takes the backslashes off that keep the next character.
 func unescaped(text string, quoted bool) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("$`\"\\\n", text[i+1]) >= 0) {
-			if i++; text[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(text[i])
+	if !strings.Contains(text, `\`) {
+		return text
 	}
-	return b.String()
+	escape := anyEscape
+	if quoted {
+		escape = quotedEscape
+	}
+	return escape.ReplaceAllStringFunc(text, func(escape string) string { return strings.TrimPrefix(escape[1:], "\n") })
 }
+
+var (
+	anyEscape    = regexp.MustCompile(`(?s)\\.`)
+	quotedEscape = regexp.MustCompile("\\\\[$`\"\\\\\n]")
+)

@@ -21,19 +21,24 @@ func (a *judge) cd(dir Word) {
 		return
 	}
 	a.read(dir.paths()...)
-	a.arrived = nil
-	for _, cwd := range a.cwds {
-		for _, p := range dir.paths() {
-			a.arrived = addTo(a.arrived, join(cwd, p))
-		}
-	}
-	if len(a.arrived) > maxCwds {
-		a.arrived = nil
-	}
+	a.arrived = a.below(dir)
 	a.cwds = eitherOf(a.cwds, a.arrived)
 	if _, function := a.functions["cd"]; function || a.haunted { // it may be another cd
 		a.arrived = nil
 	}
+}
+
+// below returns what the paths of a directory are from where the shell may be; nil: too many.
+func (a *place) below(dir Word) (dirs []string) {
+	for _, cwd := range a.cwds {
+		for _, p := range dir.paths() {
+			dirs = addTo(dirs, join(cwd, p))
+		}
+	}
+	if len(dirs) > maxCwds {
+		return nil
+	}
+	return dirs
 }
 
 // elsewhere: the shell may not be where the script started.
@@ -81,10 +86,8 @@ func (a *findings) seen(paths ...string) (full []string) {
 	for _, p := range paths {
 		switch {
 		case p == "":
-			continue
 		case a.cwds == nil && relative(p) || a.listed+len(full) >= maxPaths:
 			a.unlisted()
-			continue
 		case !relative(p):
 			full = append(full, a.followed(p)...)
 		default:

@@ -5,6 +5,7 @@ package shell
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -85,38 +86,77 @@ const (
 
 // A usage is a call of a program, taken apart.
 type usage struct {
-	flags    []flagUse
+	flags    []Flag
 	operands []Word
 	rest     int    // how many of the operands stand after --
 	unknown  bool   // some arguments are not literal
 	first    string // the first argument, whatever it is
+	left     []Word // the arguments that are not taken apart yet
 }
 
-type flagUse struct {
-	name  string // "-n" or the full "--name"
-	value Word
-	reads bool
-}
+// has reports whether one of the flags was given, which are separated by blanks; "*" stands for
+// any, and for none.
+func (u usage) has(flags string) bool { return flags == "*" || len(u.values(flags)) > 0 }
 
-// has reports whether one of the flags was given.
-func (u usage) has(names ...string) bool {
+// values returns what stands behind each of the flags, in the order of the arguments; nothing
+// behind one without a value.
+func (u usage) values(flags string) (values []Word) {
 	for _, f := range u.flags {
-		for _, name := range names {
-			if f.name == name {
-				return true
+		for name := range strings.FieldsSeq(flags) {
+			if f.Name == name {
+				values = append(values, f.Value)
 			}
 		}
 	}
-	return false
+	return values
 }
 
-// all returns the flags for others.
-func (u usage) all() []Flag {
-	flags := make([]Flag, len(u.flags))
-	for i, f := range u.flags {
-		flags[i] = Flag{Name: f.name, Value: f.value}
+// readsFile reports whether a flag names a file.
+func (u usage) readsFile() bool {
+	return slices.ContainsFunc(u.flags, func(f Flag) bool { return f.reads })
+}
+
+// are reports whether the operands are those of the form: words, of which "*" stands for any that
+// is literal, and a "..." at the end for whatever follows.
+func (u usage) are(form string) bool {
+	words := strings.Fields(form)
+	for i, word := range words {
+		switch {
+		case word == "...":
+			return true
+		case i == len(u.operands) || word != "*" && !u.operands[i].is(word) || !u.operands[i].Literal:
+			return false
+		}
 	}
-	return flags
+	return len(u.operands) == len(words)
+}
+
+// forms makes a check that the operands are of one of these forms; why is the reason against
+// others.
+func forms(why string, forms ...string) func(usage) string {
+	return unless(why, func(use usage) bool { return slices.ContainsFunc(forms, use.are) })
+}
+
+// unless makes a check of a condition; why is the reason against a call that does not meet it.
+func unless(why string, met func(use usage) bool) func(usage) string {
+	return func(use usage) string {
+		if met(use) {
+			return ""
+		}
+		return why
+	}
+}
+
+// eachOperand makes a check of a condition for each operand.
+func eachOperand(why string, met func(w Word) bool) func(usage) string {
+	return unless(why, func(use usage) bool {
+		return !slices.ContainsFunc(use.operands, func(w Word) bool { return !met(w) })
+	})
+}
+
+// needs makes a check that one of the flags was given.
+func needs(why, flags string) func(usage) string {
+	return unless(why, func(use usage) bool { return use.has(flags) })
 }
 
 // changesFiles is the reason against a program whose operands are listed.
@@ -134,10 +174,7 @@ func (a *judge) program(name string, args []Word) (why, last string) {
 		}
 		return "`" + name + "` is not among the programs known to be harmless", name
 	}
-	use, why := p.parse(args)
-	if why == "" && p.check != nil {
-		why = p.check(use)
-	}
+	use, why := p.use(args)
 	if why == "" {
 		why = a.operands(p, use)
 	} else if !(p.only && inTables(name)) && !listed(plainPrograms, name) { // no table has what was asked
@@ -149,21 +186,16 @@ func (a *judge) program(name string, args []Word) (why, last string) {
 	c := a.present()
 	c.Names = why == "" && p.showsNames(use)
 	if why == "" && !use.unknown && (p == grep || p == ripgrep) {
-		c.Flags = use.all()
+		c.Flags = append([]Flag{}, use.flags...)
 	}
-	if name == "jq" && use.has("-e", "--exit-status") {
+	if name == "jq" && use.has("-e --exit-status") {
 		name = "jq -e"
 	}
 	return why, name
 }
 
 func (p *program) showsNames(use usage) bool {
-	for _, f := range use.flags {
-		if f.reads {
-			return false
-		}
-	}
-	return (p.names == "*" || p.names != "" && use.has(strings.Fields(p.names)...)) && !use.has(strings.Fields(p.content)...)
+	return !use.readsFile() && use.has(p.names) && !use.has(p.content)
 }
 
 // operands lists what a call reads and writes.
@@ -180,7 +212,7 @@ func (a *listing) operands(p *program, use usage) (why string) {
 	}
 	for _, f := range use.flags {
 		if f.reads {
-			if why := a.readOperand(f.value); why != "" {
+			if why := a.readOperand(f.Value); why != "" {
 				return why
 			}
 		}
@@ -189,19 +221,19 @@ func (a *listing) operands(p *program, use usage) (why string) {
 	switch {
 	case p.operands == textOperands || p.operands == noOperands:
 		return ""
-	case p.operands == patternOperands && len(named) > 0 && !use.has(strings.Fields(p.patternBy)...):
+	case p.operands == patternOperands && len(named) > 0 && !use.has(p.patternBy):
 		if named[0].shape > one || p.codeBy != "" && !named[0].Literal {
 			a.unlisted()
 		}
 		named = named[1:]
 	}
-	if p.codeBy != "" && use.has(strings.Fields(p.codeBy)...) {
+	if use.has(p.codeBy) {
 		a.unlisted()
 	}
 	if p.writes != writesNothing {
 		return a.writeOperands(p, use, named)
 	}
-	if len(named) == 0 && (p.here == "*" || p.here != "" && use.has(strings.Fields(p.here)...)) {
+	if len(named) == 0 && use.has(p.here) {
 		a.read(".")
 	}
 	names := p.showsNames(use)
@@ -218,21 +250,16 @@ func (a *listing) operands(p *program, use usage) (why string) {
 // manner is how the call writes its operands.
 func (p *program) manner(use usage) Manner {
 	switch {
-	case p.spares != "" && use.has(strings.Fields(p.spares)...):
+	case use.has(p.spares):
 		return Nested
-	case p.fresh != "" && use.has(strings.Fields(p.fresh)...):
+	case use.has(p.fresh):
 		return Places
 	}
 	return p.how
 }
 
 func spreading(words []Word) bool {
-	for _, w := range words {
-		if w.shape > one {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w Word) bool { return w.shape > one })
 }
 
 func (a *listing) writeOperands(p *program, use usage, named []Word) (why string) {
@@ -247,7 +274,7 @@ func (a *listing) writeOperands(p *program, use usage, named []Word) (why string
 			a.writeInto(named[len(named)-1], w)
 			continue
 		}
-		if p == filePrograms["tee"] && w.Literal && w.Text == "/dev/null" {
+		if p == filePrograms["tee"] && w.is("/dev/null") {
 			continue
 		}
 		why = changesFiles
@@ -277,7 +304,7 @@ func (a *listing) writeInto(dir, from Word) {
 // those that are known to have none pass.
 func (a *listing) readOperand(w Word) (why string) {
 	switch {
-	case w.pipe || w.Literal && w.Text == "-":
+	case w.pipe || w.is("-"):
 	case w.path == "":
 		a.vague()
 	case a.opensDevice(w):
@@ -305,7 +332,7 @@ func (a *place) opensDevice(w Word) bool {
 func loudFile(p string) bool {
 	p = path.Clean(p)
 	if name, ok := strings.CutPrefix(p, "/dev/"); ok {
-		return !quietDevice(name)
+		return !quietDevice.MatchString(name)
 	}
 	if strings.HasPrefix(p, "/inet") {
 		return true
@@ -319,13 +346,7 @@ func loudFile(p string) bool {
 		descriptor != "" && (len(descriptor) > 1 || !isNumber(descriptor))
 }
 
-func quietDevice(name string) bool {
-	switch name {
-	case "null", "zero", "urandom", "random", "stdin":
-		return true
-	}
-	return len(name) == len("fd/0") && strings.HasPrefix(name, "fd/") && isNumber(name[len("fd/"):])
-}
+var quietDevice = regexp.MustCompile(`^(null|zero|urandom|random|stdin|fd/[0-9])$`)
 
 func (a *listing) writeOperand(m Manner, w Word) {
 	if w.holds() {

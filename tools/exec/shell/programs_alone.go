@@ -29,7 +29,7 @@ var aloneCommands = map[string]map[string]*program{
 		"config":  {operands: textOperands, check: npmConfig},
 		"version": {flags: "--json", operands: noOperands},
 		"help":    {operands: noOperands},
-		"pkg":     {flags: "--json", operands: textOperands, check: npmPackage},
+		"pkg":     {flags: "--json", operands: textOperands, check: forms("only `get` is known to be harmless", "get ...")},
 		"run":     {flags: "-s --json --silent", operands: noOperands}, "run-script": {flags: "-s --json --silent", operands: noOperands}, // a list of scripts
 	},
 	"pip": pipAlone, "pip3": pipAlone,
@@ -50,10 +50,7 @@ func (a *listing) aloneCommand(name string, args []Word) (ok bool) {
 	if plain, known := lookup(name); !ok || known && plain.passes(args) {
 		return false
 	}
-	use, why := p.parse(args[1:])
-	if why == "" && p.check != nil {
-		why = p.check(use)
-	}
+	use, why := p.use(args[1:])
 	if why != "" || use.unknown || a.operands(p, use) != "" {
 		return false
 	}
@@ -63,13 +60,13 @@ func (a *listing) aloneCommand(name string, args []Word) (ok bool) {
 
 // passes: by itself the table has nothing against these arguments.
 func (p *program) passes(args []Word) bool {
-	use, why := p.parse(args)
-	return why == "" && (p.check == nil || p.check(use) == "")
+	_, why := p.use(args)
+	return why == ""
 }
 
 // asksItself: a program is asked only for its version or its help.
 func asksItself(args []Word) bool {
-	return len(args) == 1 && args[0].Literal && listed(" --version --help -V ", args[0].Text)
+	return len(args) == 1 && args[0].in(" --version --help -V ")
 }
 
 // printsVersion judges a call that asks a program for its version or help, whatever
@@ -98,18 +95,7 @@ func goSettings(use usage) string {
 	return ""
 }
 
-// npmPackage passes `pkg get`, with the names of what is asked for.
-func npmPackage(use usage) string {
-	if firstIs(use, "get") {
-		return ""
-	}
-	return "only `get` is known to be harmless"
-}
-
 // npmConfig passes `config get NAME` unless that is a credential.
-func npmConfig(use usage) string {
-	if len(use.operands) == 2 && firstIs(use, "get") && use.operands[1].Literal && strings.Trim(use.operands[1].Text, "abcdefghijklmnopqrstuvwxyz-") == "" {
-		return ""
-	}
-	return "only `get` with the name of a setting is known to be harmless"
-}
+var npmConfig = unless("only `get` with the name of a setting is known to be harmless", func(use usage) bool {
+	return use.are("get *") && strings.Trim(use.operands[1].Text, "abcdefghijklmnopqrstuvwxyz-") == ""
+})

@@ -23,11 +23,14 @@ var filePrograms = map[string]*program{
 	"file": {
 		flags: "-bdEhikLlNnrS0 -F: -P: -e: --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --keep-going" +
 			" --no-pad --no-buffer --print0 --raw --separator: --exclude: --exclude-quiet: --list --version --help --apple",
-		refused: map[string]string{
-			"-f": "names a file of files", "--files-from": "names a file of files", "-m": "names a file of rules", "--magic-file": "names a file of rules",
-			"-C": writesFile, "--compile": writesFile, "-z": "runs decompressors", "-Z": "runs decompressors",
-			"-p": "sets times", "--preserve-date": "sets times", "-s": "reads devices",
-		},
+		refused: each(map[string]string{
+			"-f --files-from":    "names a file of files",
+			"-m --magic-file":    "names a file of rules",
+			"-C --compile":       writesFile,
+			"-z -Z":              "runs decompressors",
+			"-p --preserve-date": "sets times",
+			"-s":                 "reads devices",
+		}),
 	},
 	"du": {
 		names:   "*",
@@ -46,7 +49,7 @@ var filePrograms = map[string]*program{
 		names: "*", content: "--info --fromfile --gitfile",
 		flags: "-aAcCdDfFgGhijJlnNpqQrsStuUvxX -H: -I: -L: -P: -T: --charset: --device --dirsfirst --filelimit: --filesfirst --fromfile --gitignore" +
 			" --gitfile< --ignore-case --info --inodes --matchdirs --metafirst --noreport --prune --si --sort: --timefmt: --du --version --help",
-		refused: map[string]string{"-o": writesFile, "-R": writesFile}, here: "*", style: apart,
+		refused: each(map[string]string{"-o -R": writesFile}), here: "*", style: apart,
 	},
 	"basename": {names: "*", flags: "-az -s: --multiple --suffix: --zero --help --version", operands: textOperands, any: true},
 	"dirname":  {names: "*", flags: "-z --zero --help --version", operands: textOperands, any: true},
@@ -60,7 +63,7 @@ var filePrograms = map[string]*program{
 	"type":     {names: "*", flags: "-aftpP", operands: textOperands, any: true},
 	"namei":    {names: "*", flags: "-lmovnx --long --modes --owners --vertical --nosymlinks --mountpoints"},
 	"pathchk":  {names: "*", flags: "-pP --portability", operands: textOperands},
-	"unzip":    {flags: "-lvpZqqC1", flagsFirst: true, check: needs("unzip without -l or -p writes files", "-l", "-v", "-p", "-Z")},
+	"unzip":    {flags: "-lvpZqqC1", flagsFirst: true, check: needs("unzip without -l or -p writes files", "-l -v -p -Z")},
 	"zipinfo":  {flags: "-12lmsvhMtTzZC", max: 1},
 	"readelf":  {flags: "-aehlSsdrnVWIgtu -x: -p: --all --file-header --program-headers --sections --symbols --dynamic --wide", check: noResponseFile},
 	"nm":       {flags: "-aACDgnoPruvS --demangle? --dynamic --extern-only --undefined-only --defined-only --size-sort", check: noResponseFile},
@@ -69,7 +72,7 @@ var filePrograms = map[string]*program{
 	"size":     {flags: "-ABGdoxt --format: --totals", check: noResponseFile},
 	"gzip": {
 		flags:      "-cdlktqvV0123456789 --stdout --to-stdout --decompress --list --test --keep --quiet --verbose --version",
-		flagsFirst: true, check: needs("without -c, -l or -t it writes files", "-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test", "-V", "--version"),
+		flagsFirst: true, check: needs("without -c, -l or -t it writes files", "-c --stdout --to-stdout -l --list -t --test -V --version"),
 	},
 	"xz": {
 		flags:      "-cdlktqvV0123456789 --stdout --to-stdout --decompress --list --test --keep --quiet --verbose --version",
@@ -97,25 +100,10 @@ var filePrograms = map[string]*program{
 
 // xzShows: of -d, -l and -t the last one counts.
 func xzShows(use usage) string {
-	if use.has("-l", "--list", "-t", "--test") && !use.has("-d", "--decompress") {
+	if use.has("-l --list -t --test") && !use.has("-d --decompress") {
 		return ""
 	}
-	return needs("it writes files without -c, or without -l or -t where there is no -d", "-c", "--stdout", "--to-stdout", "-V", "--version")(use)
+	return needs("it writes files without -c, or without -l or -t where there is no -d", "-c --stdout --to-stdout -V --version")(use)
 }
 
-func someFlag(use usage) string {
-	if len(use.flags) == 0 {
-		return "without a flag it is not known what it does"
-	}
-	return ""
-}
-
-// needs makes a check that one of the flags was given.
-func needs(why string, flags ...string) func(usage) string {
-	return func(use usage) string {
-		if use.has(flags...) {
-			return ""
-		}
-		return why
-	}
-}
+var someFlag = unless("without a flag it is not known what it does", func(use usage) bool { return len(use.flags) > 0 })

@@ -1,13 +1,12 @@
 // The table of git commands that read. No abbreviations: git's own rules for
 // them differ by command. To be checked against: the manual of git 2.39 to 2.47.
 //
-// Absent on purpose, by name: --output (writes), --ext-diff and --textconv
-// (run programs), --show-signature, -O and --open-files-in-pager, --stdin
-// (more flags from a pipe), --submodule=diff and --recurse-submodules
-// (another repository's settings), --ignore-submodules=none and =untracked (those of
-// submodules), --dirty (writes the index), --remerge-diff
-// (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch, archive, hash-object,
-// fsck, help, and whatchanged, which an alias may shadow.
+// Absent on purpose, by name: --output (writes), --ext-diff and --textconv (run programs),
+// --show-signature, -O and --open-files-in-pager, --stdin (more flags from a pipe),
+// --submodule=diff and --recurse-submodules (another repository's settings),
+// --ignore-submodules=none and =untracked (those of submodules), --dirty (writes the index),
+// --remerge-diff (writes objects), --alternate-refs (runs a program), --filters, ls-remote, fetch,
+// archive, hash-object, fsck, help, and whatchanged, which an alias may shadow.
 
 package shell
 
@@ -39,92 +38,83 @@ const gitRevFlags = " -i -L: --max-count: --skip: --since: --since-as-filter: --
 const gitRefFlags = " --count: --sort: --format: --color? --contains? --no-contains? --merged? --no-merged? --points-at? --ignore-case --omit-empty"
 
 // gitRefused are flags of most of the commands that show history or changes.
-var gitRefused = map[string]string{
-	"--output": writesFile, "--ext-diff": runsProgram, "--textconv": runsProgram, "--show-signature": "runs the signature program",
-	"--remerge-diff": "writes objects", "--alternate-refs": runsProgram, "--stdin": "reads more flags", "--submodule": "reads another repository's settings",
-}
+var gitRefused = each(map[string]string{
+	"--output":                               writesFile,
+	"--ext-diff --textconv --alternate-refs": runsProgram,
+	"--show-signature":                       "runs the signature program",
+	"--remerge-diff":                         "writes objects",
+	"--stdin":                                "reads more flags",
+	"--submodule":                            "reads another repository's settings",
+})
 
-var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, refused: gitRefused, operands: textOperands}
+var gitLog = &program{flags: "-g -E -F -P -i -n:" + gitDiffFlags + gitRevFlags, refused: gitRefused}
 
 // describeDirty writes the index where it can, whatever GIT_OPTIONAL_LOCKS is.
 var describeDirty = &program{
-	flags:    "--all --tags --contains --abbrev? --candidates: --exact-match --long --match: --exclude: --always --first-parent --dirty?",
-	operands: textOperands,
+	flags: "--all --tags --contains --abbrev? --candidates: --exact-match --long --match: --exclude: --always --first-parent --dirty?",
 }
 
 var gitPrograms = map[string]*program{
 	"log": gitLog, "show": gitLog, "range-diff": gitLog, "rev-list": gitLog,
-	"reflog": {flags: gitLog.flags, operands: textOperands, check: gitReflog},
-	"stash":  {flags: gitLog.flags + " --include-untracked --only-untracked", operands: textOperands, check: gitStash},
+	"reflog": {flags: gitLog.flags, check: gitReflog},
+	"stash":  {flags: gitLog.flags + " --include-untracked --only-untracked", check: gitStash},
 	"diff": {
-		flags:    "-1230 --cached --staged --merge-base --base --ours --theirs --no-index" + gitDiffFlags,
-		refused:  gitRefused,
-		operands: textOperands,
+		flags:   "-1230 --cached --staged --merge-base --base --ours --theirs --no-index" + gitDiffFlags,
+		refused: gitRefused,
 	},
-	"diff-tree":  {flags: "-v -t -c -n: --root --no-commit-id --merge-base --always --pretty? --format: --oneline" + gitDiffFlags, operands: textOperands},
-	"diff-index": {flags: "--cached --merge-base" + gitDiffFlags, operands: textOperands},
-	"diff-files": {flags: "-0123 --base --ours --theirs" + gitDiffFlags, operands: textOperands},
+	"diff-tree":  {flags: "-v -t -c -n: --root --no-commit-id --merge-base --always --pretty? --format: --oneline" + gitDiffFlags},
+	"diff-index": {flags: "--cached --merge-base" + gitDiffFlags},
+	"diff-files": {flags: "-0123 --base --ours --theirs" + gitDiffFlags},
 	"status": {
 		flags: "-sbvz -u? -M? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignore-submodules? --ignored?" +
 			" --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames? --null",
-		operands: textOperands,
 	},
 	"blame": {
 		flags: "-bcefklnpstw -L: -M? -C? -S< --abbrev? --porcelain --line-porcelain --incremental --encoding: --first-parent --reverse --root" +
 			" --show-stats --date: --since: --show-name --show-number --show-email --color-lines --color-by-age --ignore-rev: --progress" +
 			" --no-progress --minimal --score-debug",
-		operands: textOperands,
 	},
-	"annotate": {flags: "-bcefklnpstw -L: -M? -C? --porcelain --date: --since:", operands: textOperands},
+	"annotate": {flags: "-bcefklnpstw -L: -M? -C? --porcelain --date: --since:"},
 	"branch": {
 		flags: "-ailqrv --all --remotes --list --show-current --verbose --quiet --abbrev? --no-abbrev --column? --no-column --no-color" +
 			gitRefFlags,
-		operands: textOperands, check: gitLists("branch", "--list"),
+		check: gitLists("branch", "--list"),
 	},
-	"tag":          {flags: "-li -n? --list --column? --no-column" + gitRefFlags, operands: textOperands, check: gitLists("tag", "-l", "--list")},
-	"for-each-ref": {flags: "--shell --perl --python --tcl --exclude:" + gitRefFlags, operands: textOperands},
-	"show-ref":     {flags: "-dhqs --head --heads --branches --tags --dereference --hash? --verify --abbrev? --quiet", operands: textOperands},
-	"remote":       {flags: "-v --verbose --all --push", operands: textOperands, check: gitRemote},
+	"tag":          {flags: "-li -n? --list --column? --no-column" + gitRefFlags, check: gitLists("tag", "-l --list")},
+	"for-each-ref": {flags: "--shell --perl --python --tcl --exclude:" + gitRefFlags},
+	"show-ref":     {flags: "-dhqs --head --heads --branches --tags --dereference --hash? --verify --abbrev? --quiet"},
+	"remote":       {flags: "-v --verbose --all --push", check: forms("it changes remotes or asks them", "", "show", "get-url ...")},
 	"rev-parse": {
 		flags: "-q --abbrev-ref? --short? --verify --quiet --show-toplevel --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree" +
 			" --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix --show-cdup --symbolic --symbolic-full-name --all" +
 			" --branches? --tags? --remotes? --glob: --exclude: --disambiguate: --show-object-format? --git-path --path-format: --revs-only" +
 			" --no-revs --flags --no-flags --default --sq --not --since: --until: --local-env-vars --end-of-options --show-superproject-working-tree",
-		operands: textOperands,
 	},
 	"describe": {
-		flags: "--all --tags --contains --abbrev? --candidates: --exact-match --debug --long --match: --exclude: --always --first-parent",
-		refused: map[string]string{
-			"--dirty": "writes the index", "--broken": "writes the index",
-		},
-		operands: textOperands,
+		flags:   "--all --tags --contains --abbrev? --candidates: --exact-match --debug --long --match: --exclude: --always --first-parent",
+		refused: each(map[string]string{"--dirty --broken": "writes the index"}),
 	},
-	"shortlog": {flags: "-nsec -w? --numbered --summary --email --committer --group:" + gitRevFlags, operands: textOperands},
+	"shortlog": {flags: "-nsec -w? --numbered --summary --email --committer --group:" + gitRevFlags},
 	"config": {
 		flags: "-lz --get --get-all --get-regexp --list --show-origin --show-scope --name-only --null --global --system --local --worktree" +
 			" --bool --int --bool-or-int --path --type: --includes --no-includes --default: --fixed-value --all --regexp --show-names",
-		operands: textOperands, flagsFirst: true, check: gitConfig,
+		flagsFirst: true, check: gitConfig,
 	},
 	"ls-files": {
 		flags: "-cdmoiskutvfz -x: -X< --cached --deleted --modified --others --ignored --stage --killed --unmerged --directory" +
 			" --no-empty-directory --eol --deduplicate --exclude: --exclude-from< --exclude-per-directory: --exclude-standard" +
 			" --error-unmatch --with-tree: --full-name --abbrev? --debug --sparse --format: --resolve-undo",
-		operands: textOperands,
 	},
 	"ls-tree": {
-		flags:    "-drtlz --long --name-only --name-status --object-only --abbrev? --full-name --full-tree --format:",
-		operands: textOperands,
+		flags: "-drtlz --long --name-only --name-status --object-only --abbrev? --full-name --full-tree --format:",
 	},
 	"cat-file": {
-		flags: "-tsep --batch? --batch-check? --batch-all-objects --buffer --unordered --follow-symlinks --allow-unknown-type -Z",
-		refused: map[string]string{
-			"--filters": runsProgram, "--textconv": runsProgram,
-		},
-		operands: textOperands,
+		flags:   "-tsep --batch? --batch-check? --batch-all-objects --buffer --unordered --follow-symlinks --allow-unknown-type -Z",
+		refused: each(map[string]string{"--filters --textconv": runsProgram}),
 	},
 	"apply": {
-		flags: "-Rv -p: --check --stat --numstat --summary --reverse --verbose", operands: textOperands,
-		check: needs("without --check, --stat, --numstat or --summary it changes files", "--check", "--stat", "--numstat", "--summary"),
+		flags: "-Rv -p: --check --stat --numstat --summary --reverse --verbose",
+		check: needs("without --check, --stat, --numstat or --summary it changes files", "--check --stat --numstat --summary"),
 	},
 	"grep": {
 		flags: "-# -aiIrvwEGFPnloLzchHpqW -A: -B: -C: -e: -f< -m: --cached --untracked --no-index --text --ignore-case --max-depth: --recursive" +
@@ -132,25 +122,24 @@ var gitPrograms = map[string]*program{
 			" --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color?" +
 			" --no-color --break --heading --show-function --context: --after-context: --before-context: --function-context --max-count:" +
 			" --threads: --and --or --not --all-match --quiet --no-exclude-standard --exclude-standard --no-textconv",
-		refused: map[string]string{
-			"-O": runsProgram, "--open-files-in-pager": runsProgram, "--textconv": runsProgram, "--ext-grep": runsProgram,
-		},
-		operands: textOperands,
+		refused: each(map[string]string{"-O --open-files-in-pager --textconv --ext-grep": runsProgram}),
 	},
-	"worktree":      {flags: "-vz --verbose --porcelain --expire:", operands: textOperands, check: gitWorktree},
-	"name-rev":      {flags: "--tags --refs: --exclude: --all --name-only --no-undefined --always", operands: textOperands},
-	"merge-base":    {flags: "-a --all --octopus --independent --is-ancestor --fork-point", operands: textOperands},
-	"symbolic-ref":  {flags: "-q --quiet --short --recurse --no-recurse", operands: textOperands, flagsFirst: true, check: gitSymbolicRef},
-	"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index", operands: textOperands},
-	"check-attr":    {flags: "-az --all --cached --source:", operands: textOperands},
-	"count-objects": {flags: "-vH --verbose --human-readable", operands: noOperands},
-	"cherry":        {flags: "-v --verbose --abbrev?", operands: textOperands},
-	"show-branch":   {flags: "-ar --all --remotes --current --topo-order --date-order --sparse --more: --list --independent --no-name --sha1-name --topics", operands: textOperands},
-	"var":           {operands: textOperands, check: gitVar},
-	"version":       {flags: "--build-options", operands: noOperands, check: gitBare},
-	"help":          {operands: textOperands, check: gitBare},
-	"notes":         {operands: textOperands, check: noneOr("it changes notes", "list", "show")},
-	"submodule":     {flags: "-q --quiet --cached --recursive", operands: textOperands, check: noneOr("it changes submodules", "status")}, // a script that comes with git
+	"worktree":      {flags: "-vz --verbose --porcelain --expire:", check: forms("it changes worktrees", "list")},
+	"name-rev":      {flags: "--tags --refs: --exclude: --all --name-only --no-undefined --always"},
+	"merge-base":    {flags: "-a --all --octopus --independent --is-ancestor --fork-point"},
+	"symbolic-ref":  {flags: "-q --quiet --short --recurse --no-recurse", flagsFirst: true, check: gitSymbolicRef},
+	"check-ignore":  {flags: "-qvnz --quiet --verbose --non-matching --no-index"},
+	"check-attr":    {flags: "-az --all --cached --source:"},
+	"count-objects": {flags: "-vH --verbose --human-readable"},
+	"cherry":        {flags: "-v --verbose --abbrev?"},
+	"show-branch":   {flags: "-ar --all --remotes --current --topo-order --date-order --sparse --more: --list --independent --no-name --sha1-name --topics"},
+	// For the name and address of a person who has set none, git may ask the network what this
+	// machine is called.
+	"var":       {check: onlyOperands("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_DEFAULT_BRANCH", "GIT_SHELL_PATH")},
+	"version":   {flags: "--build-options", check: gitBare},
+	"help":      {check: gitBare},
+	"notes":     {check: forms("it changes notes", "", "list ...", "show ...")},
+	"submodule": {flags: "-q --quiet --cached --recursive", check: forms("it changes submodules", "", "status ...")}, // a script that comes with git
 }
 
-var gitBare = noneOr("only its list of commands is printed by git itself")
+var gitBare = forms("only its list of commands is printed by git itself", "")

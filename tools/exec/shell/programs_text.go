@@ -8,7 +8,7 @@ import "strings"
 
 // lookup finds a program in the table.
 func lookup(name string) (*program, bool) {
-	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms, versionPrograms} {
+	for _, table := range []map[string]*program{textPrograms, filePrograms, systemPrograms, systemReaders, versionPrograms} {
 		if p, ok := table[name]; ok {
 			return p, true
 		}
@@ -66,10 +66,12 @@ var textPrograms = map[string]*program{
 			" --general-numeric-sort --human-numeric-sort --ignore-case --ignore-nonprinting --key: --merge --month-sort --numeric-sort" +
 			" --parallel: --random-sort --random-source< --reverse --sort: --stable --buffer-size: --unique --version-sort --zero-terminated" +
 			" --help --version",
-		refused: map[string]string{
-			"-o": writesFile, "--output": writesFile, "--compress-program": runsProgram,
-			"-T": "chooses where it writes", "--temporary-directory": "chooses where it writes", "--files0-from": "reads files that are not named",
-		},
+		refused: each(map[string]string{
+			"-o --output":              writesFile,
+			"--compress-program":       runsProgram,
+			"-T --temporary-directory": "chooses where it writes",
+			"--files0-from":            "reads files that are not named",
+		}),
 		abbrev: true,
 	},
 	"uniq": {
@@ -102,9 +104,9 @@ var textPrograms = map[string]*program{
 		" --to: --to-unit: --zero-terminated --help --version", operands: textOperands, any: true},
 	"shuf": {
 		flags: "-ez -n: -r -i: --echo --input-range: --head-count: --repeat --random-source< --zero-terminated", max: 0,
-		refused: map[string]string{"-o": writesFile, "--output": writesFile},
+		refused: each(map[string]string{"-o --output": writesFile}),
 	},
-	"iconv": {flags: "-cls -f: -t: --from-code: --to-code: --list --silent", refused: map[string]string{"-o": writesFile, "--output": writesFile}},
+	"iconv": {flags: "-cls -f: -t: --from-code: --to-code: --list --silent", refused: each(map[string]string{"-o --output": writesFile})},
 	"diff": {
 		flags: "-# -qsceuyNpTtiEZbwBadrHnP -C: -U: -F: -I: -L: -S: -W: -x: -X< --normal --brief --report-identical-files --context? --unified?" +
 			" --ed --rcs --side-by-side --width: --left-column --suppress-common-lines --show-c-function --show-function-line: --label:" +
@@ -112,7 +114,7 @@ var textPrograms = map[string]*program{
 			" --ignore-file-name-case --no-ignore-file-name-case --exclude: --exclude-from< --starting-file: --ignore-case" +
 			" --ignore-tab-expansion --ignore-trailing-space --ignore-space-change --ignore-all-space --ignore-blank-lines" +
 			" --ignore-matching-lines: --text --strip-trailing-cr --horizon-lines: --minimal --speed-large-files --color? --palette: --help --version",
-		refused: map[string]string{"-l": runsProgram, "--paginate": runsProgram},
+		refused: each(map[string]string{"-l --paginate": runsProgram}),
 	},
 	"cmp": {flags: "-bls -i: -n: --print-bytes --ignore-initial: --verbose --bytes: --quiet --silent --help --version", any: true},
 	"jq": {
@@ -138,9 +140,10 @@ var ripgrep = &program{
 		" --regex-size-limit: --regexp: --replace: --smart-case --sort: --sortr: --sort-files --stats --stop-on-nonmatch --text --threads:" +
 		" --trace --trim --no-trim --type: --type-add: --type-clear: --type-list --type-not: --unrestricted --version --vimgrep" +
 		" --with-filename --no-filename --word-regexp",
-	refused: map[string]string{
-		"--pre": runsProgram, "--hostname-bin": runsProgram, "-z": "runs decompressors", "--search-zip": "runs decompressors",
-	},
+	refused: each(map[string]string{
+		"--pre --hostname-bin": runsProgram,
+		"-z --search-zip":      "runs decompressors",
+	}),
 	operands: patternOperands, patternBy: "-e -f --regexp --file --files", here: "*", names: "--files --type-list",
 }
 
@@ -151,32 +154,21 @@ var fd = &program{
 		" --print0 --max-depth: --min-depth: --exact-depth: --type: --extension: --exclude: --ignore-file< --color: --size: --changed-within:" +
 		" --changed-before: --owner: --threads: --max-results: --quiet --show-errors --base-directory< --path-separator: --search-path<" +
 		" --one-file-system --prune --strip-cwd-prefix? --hyperlink? --format: --version --help",
-	refused: map[string]string{
-		"-x": runsProgram, "--exec": runsProgram, "-X": runsProgram, "--exec-batch": runsProgram, "-l": runsProgram, "--list-details": runsProgram,
-	},
+	refused:  each(map[string]string{"-x --exec -X --exec-batch -l --list-details": runsProgram}),
 	operands: patternOperands, here: "*",
 }
 
 // noModules refuses what makes jq read files that no operand names.
-func noModules(use usage) string {
-	for _, w := range use.operands {
-		if strings.Contains(w.Text, "import") || strings.Contains(w.Text, "include") {
-			return "its filter may read another file"
-		}
-	}
-	return ""
-}
+var noModules = eachOperand("its filter may read another file", func(w Word) bool {
+	return !strings.Contains(w.Text, "import") && !strings.Contains(w.Text, "include")
+})
 
 // noResponseFile refuses @file, from which binutils read more arguments.
 func noResponseFile(use usage) string {
-	words := use.operands
 	for _, f := range use.flags {
-		words = append(words, f.value)
+		use.operands = append(use.operands, f.Value)
 	}
-	for _, w := range words {
-		if strings.HasPrefix(w.prefix, "@") || w.prefix == "" && w.Text != "" {
-			return "@file holds arguments that are not named here"
-		}
-	}
-	return ""
+	return eachOperand("@file holds arguments that are not named here", func(w Word) bool {
+		return !strings.HasPrefix(w.prefix, "@") && (w.prefix != "" || w.Text == "")
+	})(use)
 }

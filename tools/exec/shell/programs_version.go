@@ -7,27 +7,23 @@ package shell
 
 import "strings"
 
-var versionPrograms = map[string]*program{
-	"docker": versionBy("-v"), "curl": versionBy("-V"), "wget": versionBy("-V"), "rsync": versionBy("-V"), "ssh": versionBy("-V"), "vim": versionBy(""),
-	"emacs": versionBy(""), "nano": versionBy("-V"), "less": versionBy("-V"), "tmux": versionOnly("-V"), "gh": versionBy(""), "npm": versionBy("-v"),
-	"node": versionBy("-v"), "nodejs": versionBy("-v"), "deno": versionBy("-V"), "bun": versionBy("-v"),
-	"python": versionBy("-V"), "python2": versionBy("-V"), "python3": versionBy("-V"), "ruby": versionBy("-v"), "perl": versionBy("-v"),
-	"php": versionBy("-v"), "lua": versionBy("-v"), "gcc": versionBy("-v"), "g++": versionBy("-v"), "cc": versionBy("-v"), "c++": versionBy("-v"),
-	"clang": versionBy("-v"), "clang++": versionBy("-v"), "make": versionBy("-v"), "cmake": versionBy(""), "ninja": versionBy(""), // ninja -v builds
-	"sqlite3": versionBy(""), "psql": versionBy("-V"), "mysql": versionBy("-V"), "redis-server": versionBy("-v"), "redis-cli": versionBy("-v"),
-	"nginx": versionBy("-v"), "shellcheck": versionBy("-V"), "yq": versionBy("-V"), "ruff": versionBy("-V"), "uv": versionBy("-V"),
-	"golangci-lint": versionBy(""), "protoc": versionBy(""), "buf": versionBy(""), "tsc": versionBy("-v"), "eslint": versionBy("-v"), "prettier": versionBy("-v"),
-	"tar": versionBy(""), "java": {flags: "--version", operands: noOperands, style: oneDash, check: oneVersion, only: true}, "javac": versionBy(""),
-	"ghc": versionBy(""), "ffmpeg": versionOnly("-version"), "ffprobe": versionOnly("-version"),
-}
+var versionPrograms = each(map[string]*program{
+	"node nodejs bun npm docker php ruby perl lua gcc g++ cc c++ clang clang++ make redis-server redis-cli nginx tsc eslint prettier": versionBy("-v"),
+	"curl wget rsync ssh nano less deno python python2 python3 psql mysql shellcheck yq ruff uv":                                      versionBy("-V"),
+	"vim emacs gh cmake ninja sqlite3 golangci-lint protoc buf tar javac ghc":                                                         versionBy(""), // ninja -v builds
+
+	"tmux":           {flags: "-V", operands: noOperands, style: oneByOne, check: oneVersion, only: true},
+	"java":           {flags: "--version", operands: noOperands, style: oneDash, check: oneVersion, only: true},
+	"ffmpeg ffprobe": {flags: "--version", operands: noOperands, style: oneDash, check: oneDashOnly, only: true},
+})
 
 // unsafeVersions are the programs that one would look for above, and why they are
 // not there: these are started by others that look around before they answer.
-var unsafeVersions = map[string]string{
-	"cargo": byToolchain, "rustc": byToolchain, "rustfmt": byToolchain, "rustup": byToolchain,
-	"yarn": byPackage, "pnpm": byPackage, "corepack": byPackage,
-	"mvn": byProject, "gradle": byProject, "dotnet": byProject, "poetry": byProject, "pytest": byProject,
-}
+var unsafeVersions = each(map[string]string{
+	"cargo rustc rustfmt rustup":      byToolchain,
+	"yarn pnpm corepack":              byPackage,
+	"mvn gradle dotnet poetry pytest": byProject,
+})
 
 const (
 	byToolchain = "even to tell its version it may first fetch or run what a rust-toolchain file names"
@@ -36,7 +32,7 @@ const (
 )
 
 func asksVersion(w Word) bool {
-	return w.Literal && listed(" --version -version version -V -v ", w.Text)
+	return w.in(" --version -version version -V -v ")
 }
 
 // versionBy is a program that is asked only for its version, by --version or by one
@@ -45,28 +41,14 @@ func versionBy(short string) *program {
 	return &program{flags: "--version " + short, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
 }
 
-// versionOnly is one that is asked by a single flag, which may be long with one dash.
-func versionOnly(flag string) *program {
-	if len(flag) > len("-v") {
-		return &program{flags: "-" + flag, operands: noOperands, style: oneDash, check: oneDashOnly, only: true}
-	}
-	return &program{flags: flag, operands: noOperands, style: oneByOne, check: oneVersion, only: true}
-}
-
-// onlyVersion is the reason against further arguments; the program's name is added elsewhere.
-const onlyVersion = "more is asked than its version"
-
-func oneVersion(use usage) string {
-	if len(use.flags) != 1 || len(use.operands) > 0 {
-		return onlyVersion
-	}
-	return ""
-}
+// oneVersion is met by one flag and nothing else; the program's name is added to the reason
+// elsewhere.
+var oneVersion = unless("more is asked than its version", func(use usage) bool { return len(use.flags) == 1 && len(use.operands) == 0 })
 
 // oneDashOnly: with two dashes it is another flag, or none.
 func oneDashOnly(use usage) string {
 	if strings.HasPrefix(use.first, "--") {
-		return onlyVersion
+		use.flags = nil
 	}
 	return oneVersion(use)
 }

@@ -58,7 +58,8 @@ func (a *listing) readsUnknown(words []Word) {
 	}
 }
 
-// givesScript: a flag of sed or awk in front of its script, or in front of a word that is not one of its files.
+// givesScript: a flag of sed or awk in front of its script, or in front of a word that is not one
+// of its files.
 func givesScript(w Word) bool { return w.Text == "-e" || w.Text == "--expression" || w.Text == "-v" }
 
 // sendsUnknown marks a curl that sends a file which is not known.

@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -13,14 +14,7 @@ import (
 // process that starts the shell keeps its own among them.
 const highDescriptor = "a descriptor over 9 may be the caller's"
 
-func (a *redirections) redirect(r *syntax.Redirect) {
-	outer := a.current
-	a.current = noCommand
-	a.redirection(r)
-	a.current = outer
-}
-
-func (a *redirections) redirection(r *syntax.Redirect) {
+func (a *analyzer) redirection(r *syntax.Redirect) {
 	text := a.source(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		a.hidden(text, "it sets a variable")
@@ -36,17 +30,18 @@ func (a *redirections) redirection(r *syntax.Redirect) {
 		a.expansions(r.Word)
 		return
 	}
-	if r.Op == syntax.RdrIn && a.pipeline(r.Word) {
+	if p, ok := onlyPart(r.Word).(*syntax.ProcSubst); ok && r.Op == syntax.RdrIn && p.Op == syntax.CmdIn { // opens nothing but a pipe from the list
+		a.expansion(p)
 		return
 	}
 	target := a.word(r.Word)
-	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && isDescriptor(a.source(r.Word)) {
+	if duplicate := r.Op == syntax.DplIn || r.Op == syntax.DplOut; duplicate && descriptor.MatchString(a.source(r.Word)) {
 		if len(strings.TrimSuffix(a.source(r.Word), "-")) > 1 {
 			a.hidden(text, highDescriptor)
 		}
 		return
 	}
-	if target.Literal && target.Text == "/dev/null" || a.scope.remote {
+	if target.is("/dev/null") || a.scope.remote {
 		return
 	}
 	writes := r.Op != syntax.RdrIn && r.Op != syntax.DplIn
@@ -61,19 +56,6 @@ func (a *redirections) redirection(r *syntax.Redirect) {
 		return
 	}
 	a.input(target, text)
-}
-
-// pipeline judges < <(list), which opens nothing but a pipe from the list.
-func (a *redirections) pipeline(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	p, ok := w.Parts[0].(*syntax.ProcSubst)
-	if !ok || p.Op != syntax.CmdIn {
-		return false
-	}
-	a.expansion(p)
-	return true
 }
 
 // input judges < file. Bash itself opens connections for some names, so all
@@ -91,14 +73,12 @@ func (a *listing) input(target Word, text string) {
 	}
 }
 
-// isDescriptor: 2, - or 2-, without any quoting.
-func isDescriptor(source string) bool {
-	return source != "" && strings.Trim(strings.TrimSuffix(source, "-"), "0123456789") == ""
-}
+// descriptor is 2, - or 2-, without any quoting.
+var descriptor = regexp.MustCompile(`^([0-9]+-?|-)$`)
 
 // heredoc judges the body, unless the delimiter is quoted. Only delimiters on
 // which all readers of shell agree are taken.
-func (a *redirections) heredoc(r *syntax.Redirect) {
+func (a *analyzer) heredoc(r *syntax.Redirect) {
 	quoted := false
 	text := a.source(r.Word)
 	inner := text

@@ -17,13 +17,11 @@ type wrapperSpec struct {
 	long     string // long flags that take a value, without the dashes, separated by blanks
 	operands int    // words before the command
 	optional bool   // those words may be missing
-	script   string // short flag whose value is the text of a script
-	// longScript is the same with two dashes, which may be abbreviated.
-	longScript string
-	permutes   bool // that flag may stand behind the operands
-	joined     bool // all words together are the text of a script
-	textOnly   bool // the words themselves are not a command
-	remote     bool // it runs elsewhere, so that what it names are not files here
+	script   string // short flag whose value is the text of a script, and perhaps a long one, which may be abbreviated
+	permutes bool   // that flag may stand behind the operands
+	joined   bool   // all words together are the text of a script
+	textOnly bool   // the words themselves are not a command
+	remote   bool   // it runs elsewhere, so that what it names are not files here
 }
 
 // unknownProgram lists, for deny and ask rules, what a program might run that is named
@@ -43,7 +41,7 @@ func (a *judge) unknownProgram(name string, args []Word) {
 		a.candidates(name, xargsSpec, args)
 	case "bash", "sh", "dash", "zsh", "ksh":
 		if text := scriptOperand(args).text; text != nil {
-			a.deniedText(name+" -c", []Word{*text})
+			a.deniedText(name+" -c", text.Text)
 		}
 	}
 }
@@ -132,7 +130,7 @@ func (a *judge) besides(name string, args []Word) {
 		default:
 			continue
 		}
-		a.deniedText(name+" "+flag, []Word{{Text: strings.TrimPrefix(value, "exec=")}})
+		a.deniedText(name+" "+flag, strings.TrimPrefix(value, "exec="))
 	}
 }
 
@@ -162,9 +160,9 @@ func (a *judge) gitSettings(args []Word) {
 		switch alias := strings.HasPrefix(key, "alias."); {
 		case !ok || value == "":
 		case alias && runs, listed(programs, key[strings.LastIndexByte(key, '.')+1:]):
-			a.deniedText("git", []Word{{Text: text, Literal: w.Literal}})
+			a.deniedText("git", text)
 		case alias && a.walk(len(args)-i):
-			a.deniedText("git", append([]Word{{Text: "git " + value, Literal: w.Literal}}, args[min(i+2, len(args)):]...))
+			a.deniedWords("git", append([]Word{{Text: "git " + value}}, args[min(i+2, len(args)):]...))
 		}
 	}
 }
@@ -177,7 +175,7 @@ func (a *judge) parallel(spec wrapperSpec, args []Word) (template []Word) {
 		return args
 	}
 	first := 0
-	for first < at && strings.HasPrefix(args[first].Text, "-") {
+	for first < at && args[first].dashed() {
 		if first++; spec.takes(args[first-1].Text) == aValue {
 			first++
 		}
@@ -188,7 +186,7 @@ func (a *judge) parallel(spec wrapperSpec, args []Word) (template []Word) {
 		if whole == text {
 			whole = strings.TrimSpace(text + " " + input.Text)
 		}
-		a.deniedText("parallel", []Word{{Text: whole}})
+		a.deniedText("parallel", whole)
 	}
 	return args[:at]
 }
@@ -215,7 +213,7 @@ func (a *judge) candidates(via string, spec wrapperSpec, args []Word) {
 			switch takes := spec.takes(text); {
 			case takes == aValue:
 				i++
-			case takes == notKnown && skip == 0 && i+2 < len(args) && !strings.HasPrefix(args[i+1].Text, "-") && !spec.textOnly:
+			case takes == notKnown && skip == 0 && i+2 < len(args) && !args[i+1].dashed() && !spec.textOnly:
 				a.denied(via, args[i+2:])
 				readings++
 			}
@@ -236,14 +234,14 @@ func (a *judge) candidates(via string, spec wrapperSpec, args []Word) {
 // carries lists the words that are a command, or the text of one.
 func (a *judge) carries(via string, spec wrapperSpec, words []Word) {
 	if spec.joined {
-		a.deniedText(via, words)
+		a.deniedWords(via, words)
 	}
 	a.denied(via, words)
 	for i := range words {
 		if !a.walk(1) {
 			return
 		}
-		if value, ok := spec.scriptAt(words[i:]); ok && spec.permutes && strings.HasPrefix(words[i].Text, "-") {
+		if value, ok := spec.scriptAt(words[i:]); ok && spec.permutes && words[i].dashed() {
 			a.deniedScript(via, value)
 		}
 	}
@@ -266,66 +264,64 @@ func (s wrapperSpec) takes(flag string) taking {
 		if strings.Contains(name, "=") {
 			return nothing
 		}
-		for _, long := range strings.Fields(s.long) {
-			if strings.HasPrefix(long, name) {
-				return aValue
-			}
+		if strings.Contains(" "+s.long, " "+name) {
+			return aValue
 		}
 		return notKnown
 	}
-	for i := 1; i < len(flag); i++ {
-		if strings.IndexByte(s.values, flag[i]) < 0 {
-			continue
-		}
-		if i == len(flag)-1 {
-			return aValue
-		}
-		return nothing // what follows in the same word is the value
+	switch at := strings.IndexAny(flag, s.values); at {
+	case -1:
+		return notKnown
+	case len(flag) - 1:
+		return aValue
 	}
-	return notKnown
+	return nothing // what follows in the same word is the value
 }
 
-// scriptAt finds the text of a script that the first word, a flag, has: attached, behind "=", or as the next word.
-func (s wrapperSpec) scriptAt(args []Word) (script Word, ok bool) {
+// scriptAt finds the text of a script that the first word, a flag, has: attached, behind "=", or as
+// the next word.
+func (s wrapperSpec) scriptAt(args []Word) (script string, ok bool) {
 	flag := args[0].Text
 	if s.script == "" {
-		return script, false
+		return "", false
 	}
+	_, longScript, _ := strings.Cut(s.script, " ")
 	at := strings.IndexByte(flag, s.script[1])
 	name, value, attached := strings.Cut(flag, "=")
-	switch {
-	case strings.HasPrefix(flag, "--"):
-		if s.longScript == "" || len(name) < 4 || !strings.HasPrefix(s.longScript, name) {
-			return script, false
-		}
-	case at < 0:
-		return script, false
-	default:
+	switch long := strings.HasPrefix(flag, "--"); {
+	case long && (len(name) < 4 || !strings.HasPrefix(longScript, name)), !long && at < 0:
+		return "", false
+	case !long:
 		value, attached = flag[at+1:], at+1 < len(flag)
 	}
-	switch {
-	case attached:
-		return Word{Text: value, Literal: args[0].Literal}, true
-	case len(args) > 1:
-		return args[1], true
+	if !attached && len(args) > 1 {
+		return args[1].Text, true
 	}
-	return script, false
+	return value, attached
 }
 
 // deniedScript walks the value of a flag such as -c. That of env -S is words for env itself.
-func (a *judge) deniedScript(via string, script Word) {
+func (a *judge) deniedScript(via, script string) {
 	if via == "env" {
-		script.Text = "env " + script.Text
+		script = "env " + script
 	}
-	a.deniedText(via, []Word{script})
+	a.deniedText(via, script)
 }
 
-func (a *analyzer) deniedText(via string, words []Word) {
-	if !a.walk(len(words)) {
+// deniedWords walks words that are the text of a script together.
+func (a *judge) deniedWords(via string, words []Word) {
+	if a.walk(len(words) - 1) {
+		a.deniedText(via, Command{Words: words}.String())
+	}
+}
+
+// deniedText lists what a text runs for deny and ask rules only.
+func (a *analyzer) deniedText(via, text string) {
+	if !a.walk(1) {
 		return
 	}
-	outer, cwds, moved := a.scope, a.cwds, a.moved
-	a.scope.denyOnly, a.scope.followed = true, false
-	a.scriptIn(via, Command{Words: words}.String(), syntax.LangBash)
-	a.scope, a.cwds, a.moved = outer, cwds, moved
+	a.apart(func() {
+		a.scope.asDenied()
+		a.scriptIn(via, text, syntax.LangBash)
+	})
 }

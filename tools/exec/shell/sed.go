@@ -3,15 +3,19 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var sedFlags = &program{
 	flags: "-nErsuz -e: -i? -l: --quiet --silent --debug --expression: --in-place? --line-length: --null-data --zero-terminated --separate" +
 		" --unbuffered --regexp-extended --posix --sandbox --help --version",
-	refused: map[string]string{
-		"-f": "reads a script from a file", "--file": "reads a script from a file",
-		"--follow-symlinks": "belongs to -i", "--binary": "is not for this system",
-	},
+	refused: each(map[string]string{
+		"-f --file":         "reads a script from a file",
+		"--follow-symlinks": "belongs to -i",
+		"--binary":          "is not for this system",
+	}),
 	operands: textOperands, abbrev: true,
 }
 
@@ -20,14 +24,8 @@ func (a *judge) sed(args []Word) string {
 	if why != "" {
 		return why
 	}
-	var parts []Word
-	named := use.operands
-	for _, f := range use.flags {
-		if f.name == "-e" || f.name == "--expression" {
-			parts = append(parts, f.value)
-		}
-	}
-	if parts == nil && !use.has("--help", "--version") {
+	parts, named := use.values("-e --expression"), use.operands
+	if parts == nil && !use.has("--help --version") {
 		if len(named) == 0 {
 			return "it has no script"
 		}
@@ -37,11 +35,9 @@ func (a *judge) sed(args []Word) string {
 		a.sedDoes(parts)
 		return why
 	}
-	for _, f := range use.flags {
-		if f.name == "-i" || f.name == "--in-place" {
-			a.sedInPlace(f.value, named)
-			return changesFiles
-		}
+	if suffixes := use.values("-i --in-place"); len(suffixes) > 0 {
+		a.sedInPlace(suffixes[0], named)
+		return changesFiles
 	}
 	for _, w := range named {
 		if why := a.readOperand(w); why != "" {
@@ -54,23 +50,27 @@ func (a *judge) sed(args []Word) string {
 // sedScripts judges a script in parts. One with variables may be the only one, if all
 // that it may be is known.
 func sedScripts(parts []Word) (why string) {
+	if !slices.ContainsFunc(parts, func(w Word) bool { return !w.Literal }) {
+		return sedScript(sedLines(parts))
+	}
+	if w := parts[0]; len(parts) > 1 || w.texts == nil || w.holds() {
+		return "its script is only known when it runs"
+	}
+	for _, t := range parts[0].texts {
+		if why := sedScript(t.prefix); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// sedLines are the parts of a script together.
+func sedLines(parts []Word) string {
 	lines := make([]string, len(parts))
 	for i, w := range parts {
 		lines[i] = w.Text
-		if w.Literal {
-			continue
-		}
-		if len(parts) > 1 || w.texts == nil || w.holds() {
-			return "its script is only known when it runs"
-		}
-		for _, t := range w.texts {
-			if why := sedScript(t.prefix); why != "" {
-				return why
-			}
-		}
-		return ""
 	}
-	return sedScript(strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 // sedInPlace lists the files that -i changes and, with a suffix, the copies of
@@ -90,16 +90,12 @@ func (a *listing) sedInPlace(suffix Word, named []Word) {
 
 // sedDoes lists what a script that is refused reads, writes and runs by name.
 func (a *judge) sedDoes(parts []Word) {
-	lines := make([]string, len(parts))
-	for i, w := range parts {
-		lines[i] = w.Text
-	}
-	r := &sedReader{s: strings.Join(lines, "\n"), does: true}
+	r := &sedReader{cursor: cursor{s: sedLines(parts)}, does: true}
 	for r.next() {
 		r.command()
 		if r.why != "" { // where it stands is not certain: on with the next line
 			r.why = ""
-			r.rest()
+			r.line()
 		}
 	}
 	for _, name := range r.reads {
@@ -109,7 +105,7 @@ func (a *judge) sedDoes(parts []Word) {
 		a.write(Fills, literalWord(name).path)
 	}
 	for _, text := range r.starts {
-		a.deniedText("sed", []Word{{Text: text}})
+		a.deniedText("sed", text)
 	}
 	if r.runsInput {
 		a.unknownScript()

@@ -8,20 +8,11 @@ import "strings"
 
 // A sedReader stands somewhere in a script.
 type sedReader struct {
-	s   string
-	pos int
-	why string
+	cursor
 
 	does                  bool // goes on behind what is refused, and notes it
 	reads, writes, starts []string
 	runsInput             bool // it runs lines that it reads
-}
-
-// rest takes what is left of the line.
-func (r *sedReader) rest() string {
-	line, _, _ := strings.Cut(r.s[min(r.pos, len(r.s)):], "\n")
-	r.pos += len(line)
-	return strings.TrimSpace(line)
 }
 
 // names notes what a command or flag names up to the end of its line; false: names are
@@ -30,14 +21,14 @@ func (r *sedReader) names(list *[]string) bool {
 	if !r.does || r.why != "" {
 		return false
 	}
-	if name := r.rest(); name != "" && len(*list) < maxInputs {
+	if name := strings.TrimSpace(r.line()); name != "" && len(*list) < maxInputs {
 		*list = append(*list, name)
 	}
 	return true
 }
 
 func sedScript(script string) (why string) {
-	r := &sedReader{s: script}
+	r := &sedReader{cursor: cursor{s: script}}
 	for r.why == "" && r.next() {
 		r.command()
 	}
@@ -50,35 +41,12 @@ func (r *sedReader) next() bool {
 		switch r.s[r.pos] {
 		case ' ', '\t', '\n', ';':
 		case '#':
-			end := strings.IndexByte(r.s[r.pos:], '\n')
-			if end < 0 {
-				return false
-			}
-			r.pos += end
+			r.line()
 		default:
 			return true
 		}
 	}
 	return false
-}
-
-func (r *sedReader) peek() byte {
-	if r.pos < len(r.s) {
-		return r.s[r.pos]
-	}
-	return 0
-}
-
-func (r *sedReader) skip(set string) {
-	for r.pos < len(r.s) && strings.IndexByte(set, r.s[r.pos]) >= 0 {
-		r.pos++
-	}
-}
-
-func (r *sedReader) refuse(why string) {
-	if r.why == "" {
-		r.why = why
-	}
 }
 
 func (r *sedReader) command() {
@@ -97,7 +65,7 @@ func (r *sedReader) command() {
 		r.skip(" \t")
 		r.skip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 	case 'a', 'i', 'c':
-		r.line()
+		r.added()
 		return
 	case 's':
 		r.substitute()
@@ -129,25 +97,18 @@ func (r *sedReader) command() {
 	r.end()
 }
 
-// line takes the text of a, i and c, up to the end of its line. A backslash
+// added takes the text of a, i and c, up to the end of its line. A backslash
 // could make it longer, for some kinds of sed.
-func (r *sedReader) line() {
-	end := strings.IndexByte(r.s[r.pos:], '\n')
-	if end < 0 {
-		end = len(r.s) - r.pos
-	}
-	if text := r.s[r.pos : r.pos+end]; strings.Contains(text, `\`) || strings.TrimSpace(text) == "" {
+func (r *sedReader) added() {
+	if text := r.line(); strings.Contains(text, `\`) || strings.TrimSpace(text) == "" {
 		r.refuse("its script has a text whose end is not certain")
 	}
-	r.pos += end
 }
 
 // end: nothing may follow a command but a separator.
 func (r *sedReader) end() {
 	r.skip(" \t\r")
-	switch r.peek() {
-	case 0, ';', '\n', '}', '#':
-	default:
+	if strings.IndexByte("\x00;\n}#", r.peek()) < 0 {
 		r.refuse("its script is not plain after a command")
 	}
 }
@@ -157,15 +118,16 @@ func (r *sedReader) addresses() {
 		return
 	}
 	r.skip(" \t")
-	if r.peek() == ',' {
+	if r.peek() != ',' {
+		return
+	}
+	r.pos++
+	r.skip(" \t")
+	if c := r.peek(); c == '+' || c == '~' {
 		r.pos++
-		r.skip(" \t")
-		if c := r.peek(); c == '+' || c == '~' {
-			r.pos++
-		}
-		if !r.address() {
-			r.refuse("its script has a bad address")
-		}
+	}
+	if !r.address() {
+		r.refuse("its script has a bad address")
 	}
 }
 
@@ -204,60 +166,9 @@ func (r *sedReader) delimiter() byte {
 
 // text goes past the next unescaped delimiter.
 func (r *sedReader) text(delim byte, regex bool) {
-	for ; r.pos < len(r.s); r.pos++ {
-		switch c := r.s[r.pos]; {
-		case c == '\n':
-			r.refuse("its script has a line break inside a command")
-			return
-		case c == '\\':
-			r.pos++
-			if r.peek() == '\n' || r.peek() == 0 {
-				r.refuse("its script has a line break inside a command")
-				return
-			}
-		case c == delim:
-			r.pos++
-			return
-		case regex && c == '[':
-			n := bracketLength(r.s[r.pos:], delim)
-			if n == 0 {
-				r.refuse("its script has brackets on which kinds of sed differ")
-				return
-			}
-			r.pos += n - 1
-		}
-	}
-	r.refuse("its script ends too early")
-}
-
-// bracketLength is the length of the bracket expression at the beginning of
-// s, or 0 when readers of regular expressions may disagree on its end: some
-// stop at a delimiter inside it, some take a backslash as an escape.
-func bracketLength(s string, delim byte) int {
-	i := 1
-	if strings.HasPrefix(s[i:], "^") {
-		i++
-	}
-	for start := i; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == delim || c == '\n':
-			return 0
-		case c == ']':
-			if i == start {
-				return 0
-			}
-			return i + 1
-		case c == '\\' && i+1 < len(s) && (s[i+1] == ']' || s[i+1] == '[' || s[i+1] == '\\' || s[i+1] == delim):
-			return 0
-		case c == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0:
-			end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
-			if end < 0 || strings.ContainsAny(s[i:i+2+end], "\n\\") || strings.IndexByte(s[i:i+2+end], delim) >= 0 {
-				return 0
-			}
-			i += 2 + end + 1
-		}
-	}
-	return 0
+	r.past(delim, regex, endings{
+		"its script has a line break inside a command", "its script has brackets on which kinds of sed differ", "its script ends too early",
+	})
 }
 
 // substitute takes s/regex/text/flags: of the flags, w writes and e runs.

@@ -27,12 +27,7 @@ func (a *environment) readCommand(args []Word) string {
 	if why != "" {
 		return why
 	}
-	names := use.operands
-	for _, f := range use.flags {
-		if f.name == "-a" {
-			names = append(names, f.value)
-		}
-	}
+	names := append(use.operands, use.values("-a")...)
 	for _, w := range names {
 		if why := a.sets(w); why != "" {
 			return why
@@ -57,8 +52,8 @@ func (a *environment) mapfile(args []Word) string {
 		return "it sets MAPFILE; give it one name in lower case"
 	}
 	for _, f := range use.flags {
-		if f.name != "-t" && f.name != "-d" && !(f.value.Literal && isCount(f.value.Text)) { // it is arithmetic
-			return f.name + " takes a number"
+		if f.Name != "-t" && f.Name != "-d" && !(f.Value.Literal && isCount(f.Value.Text)) { // it is arithmetic
+			return f.Name + " takes a number"
 		}
 	}
 	return a.sets(use.operands[0])
@@ -96,19 +91,19 @@ func (a *environment) setsPlainly(c *syntax.DeclClause) bool {
 func (a *analyzer) declares(c *syntax.DeclClause) {
 	text := a.source(c)
 	assigns := a.assigns(c.Args)
-	i, before := a.listDecl(c, a.source), len(a.refusals)
-	a.inherited("", text)
-	a.as(i, func() { a.valuesMayRun(assigns) })
-	for j, as := range c.Args {
-		if as.Naked { // empty in a function, and as it was elsewhere
-			if why := a.reset(as.Name.Value); why != "" {
-				a.refuse(text, why)
+	a.list(a.declaredBy(c), func() {
+		a.inherited("", text)
+		a.valuesMayRun(assigns)
+		for j, as := range c.Args {
+			if as.Naked { // empty in a function, and as it was elsewhere
+				if why := a.reset(as.Name.Value); why != "" {
+					a.refuse(text, why)
+				}
+				continue
 			}
-			continue
+			a.setOwn(c.Args[j:j+1], assigns[j:j+1], text)
 		}
-		a.setOwn(c.Args[j:j+1], assigns[j:j+1], text)
-	}
-	a.judged(i, before)
+	})
 }
 
 // onlySetter: the words are a builtin that sets variables and does nothing else.

@@ -14,6 +14,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -90,7 +91,8 @@ type Analysis struct {
 
 // Unknown is what a script does besides what its Analysis lists. The zero value: nothing.
 type Unknown struct {
-	// Cause is a clause about why what is listed is not all that the script may run or open; empty: it is all.
+	// Cause is a clause about why what is listed is not all that the script may run or open; empty:
+	// it is all.
 	Cause string
 	// Unread: some of the script was not understood at all.
 	Unread bool
@@ -119,7 +121,8 @@ type SyntaxError struct {
 	What         string
 }
 
-// SyntaxError returns where the script does not parse; false: it does, or was not parsed to its end for another reason.
+// SyntaxError returns where the script does not parse; false: it does, or was not parsed to its end
+// for another reason.
 func (a Analysis) SyntaxError() (SyntaxError, bool) {
 	var parse syntax.ParseError
 	var lang syntax.LangError
@@ -155,32 +158,24 @@ func Analyze(script string) Analysis { return AnalyzeIn(script, Setting{}) }
 func AnalyzeIn(script string, s Setting) Analysis {
 	a := &analyzer{aliases: s.Aliases, looked: s.Looked}
 	a.cwds, a.current, a.variables = []string{"."}, noCommand, exportedTo(script, s.Environ)
-	if err := oversize(script); err != nil {
-		a.fail(err)
+	if len(script) > maxLength && utf8.RuneCountInString(script) > maxLength {
+		a.fail(ErrTooLong)
 	}
 	a.checkText(script)
 	last := a.script(script, syntax.LangBash)
 	return a.result(last)
 }
 
-func oversize(script string) error {
-	if len(script) > maxLength && utf8.RuneCountInString(script) > maxLength {
-		return ErrTooLong
-	}
-	return nil
-}
-
 // checkText refuses text that bash and the parser may take apart differently:
 // a carriage return is part of a word for one and white space for the other.
 func (a *findings) checkText(script string) {
-	for i := range len(script) {
-		if c := script[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
-			a.hidden(fmt.Sprintf("%q", c), "a control character can hide a command")
-			return
-		}
+	control := func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
+	if at := strings.IndexFunc(script, control); at >= 0 {
+		a.hidden(fmt.Sprintf("%q", script[at]), "a control character can hide a command")
+		return
 	}
-	if at := glued(script); at >= 0 {
-		a.hidden(script[at:at+1], "a backslash joins it to the next line; leave a blank beside the backslash")
+	if strings.Contains(script, "\\\n") && glued.MatchString(script) {
+		a.hidden(`\`, "a backslash joins it to the next line; leave a blank beside the backslash")
 	}
 	if !utf8.ValidString(script) {
 		a.hidden("script", "it is not valid UTF-8")
@@ -194,42 +189,27 @@ func (a *findings) checkText(script string) {
 // either side. Bash makes one token of a dollar sign and a parenthesis there,
 // of two halves of an operator, or of the end of a heredoc, where the parser
 // sees none. A tab is not a blank here: heredocs drop it.
-func glued(script string) (at int) {
-	for from := 0; ; {
-		i := strings.Index(script[from:], "\\\n")
-		if i < 0 {
-			return -1
-		}
-		i += from
-		from = i + len("\\\n")
-		before := i == 0 || script[i-1] == ' ' || script[i-1] == '\\'
-		if !before && from < len(script) && script[from] != ' ' {
-			return i
-		}
-	}
-}
+var glued = regexp.MustCompile(`[^ \\]\\\n[^ ]`)
 
 // endComments makes every comment end with its line. The parser takes a
 // backslash at the end of a comment for a continuation, bash does not. A line
 // with a # that is not a comment may be changed too: the result is a second
 // reading, beside that of the text itself.
 func endComments(script string) string {
-	if !strings.Contains(script, "\\\n") || !strings.Contains(script, "#") {
+	if !strings.Contains(script, "\\\n") {
 		return script
 	}
-	lines := strings.SplitAfter(script, "\n")
-	for i, line := range lines {
-		if text, ok := strings.CutSuffix(line, "\\\n"); ok && strings.Contains(line, "#") {
-			lines[i] = text + " \n"
-		}
-	}
-	return strings.Join(lines, "")
+	return continued.ReplaceAllString(script, "$1 \n")
 }
 
+var continued = regexp.MustCompile(`(?m)^(.*#.*)\\\n`)
+
 var parsers = map[syntax.LangVariant]*sync.Pool{
-	syntax.LangBash:  {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }},
-	syntax.LangPOSIX: {New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }},
+	syntax.LangBash:  {New: func() any { return newParser(syntax.LangBash) }},
+	syntax.LangPOSIX: {New: func() any { return newParser(syntax.LangPOSIX) }},
 }
+
+func newParser(lang syntax.LangVariant) *syntax.Parser { return syntax.NewParser(syntax.Variant(lang)) }
 
 // parse returns the statements before the first error. The parser is not
 // ours and meets arbitrary bytes, so a panic in it counts as an error.

@@ -25,18 +25,10 @@ var locales = strings.Fields("LANG LANGUAGE LC_* TZ")
 
 // ownSettings are the names that lead to a user's own configuration. They are
 // what a program of [versionPrograms] obeys that is not in steeredBy.
-const ownSettings = "HOME XDG_CONFIG_HOME"
-
 const (
+	ownSettings  = "HOME XDG_CONFIG_HOME"
 	steersNode   = ownSettings + " NODE_*"
 	steersPython = ownSettings + " PYTHON*"
-	steersJava   = ownSettings + " CLASSPATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS JDK_JAVAC_OPTIONS _JAVA_OPTIONS"
-	steersGo     = ownSettings + " GO* CGO_* CC CXX AR FC PKG_CONFIG*"
-	steersRust   = ownSettings + " CARGO* RUST*"
-	steersC      = ownSettings + " COMPILER_PATH GCC_EXEC_PREFIX CCC_OVERRIDE_OPTIONS"
-	steersAwk    = "AWKPATH AWKLIBPATH"
-	steersUnzip  = "UNZIP UNZIPOPT ZIPINFO ZIPINFOOPT"
-	steersBFD    = "DEBUGINFOD_*"
 )
 
 // steeredBy are the names that a program obeys, by the program's name; a final
@@ -47,36 +39,59 @@ var steeredBy = split(map[string]string{
 		" GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_GRAFT_FILE GIT_INDEX_FILE GIT_INTERNAL_* GIT_NAMESPACE GIT_OBJECT_DIRECTORY" +
 		" GIT_PROXY_COMMAND GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_SSH* GIT_TEST_* GIT_TRACE* GIT_WORK_TREE",
 
-	"python": steersPython, "python2": steersPython, "python3": steersPython, "lsb_release": steersPython + " LSB_*",
-	"pip": steersPython + " PIP_*", "pip3": steersPython + " PIP_*", "uv": steersPython + " UV_*",
-	"node": steersNode, "nodejs": steersNode, "tsc": steersNode, "eslint": steersNode, "prettier": steersNode,
-	"npm": steersNode + " NPM_* npm_* PREFIX", "deno": ownSettings + " DENO_*", "bun": ownSettings + " BUN_*",
-	"go": steersGo, "gofmt": steersGo, "golangci-lint": steersGo, "java": steersJava, "javac": steersJava,
-	"cargo": steersRust, "rustc": steersRust, "rustfmt": steersRust, "rustup": steersRust,
-	"ruby": ownSettings + " RUBY* GEM_*", "perl": ownSettings + " PERL*", "shasum": "PERL*",
-	"php": ownSettings + " PHPRC PHP_INI_SCAN_DIR",
-	"lua": ownSettings + " LUA_*", "gcc": steersC, "g++": steersC, "cc": steersC, "c++": steersC,
-	"clang": steersC, "clang++": steersC,
-	"make": ownSettings + " GNUMAKEFLAGS MAKEFILES MAKEFLAGS", "ghc": ownSettings + " GHC*",
-	"shellcheck": ownSettings + " SHELLCHECK_OPTS",
+	"python python2 python3":          steersPython,
+	"lsb_release":                     steersPython + " LSB_*",
+	"pip pip3":                        steersPython + " PIP_*",
+	"uv":                              steersPython + " UV_*",
+	"node nodejs tsc eslint prettier": steersNode,
+	"npm":                             steersNode + " NPM_* npm_* PREFIX",
+	"deno":                            ownSettings + " DENO_*",
+	"bun":                             ownSettings + " BUN_*",
+	"go gofmt golangci-lint":          ownSettings + " GO* CGO_* CC CXX AR FC PKG_CONFIG*",
+	"java javac":                      ownSettings + " CLASSPATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS JDK_JAVAC_OPTIONS _JAVA_OPTIONS",
+	"cargo rustc rustfmt rustup":      ownSettings + " CARGO* RUST*",
+	"ruby":                            ownSettings + " RUBY* GEM_*",
+	"perl":                            ownSettings + " PERL*",
+	"shasum":                          "PERL*",
+	"php":                             ownSettings + " PHPRC PHP_INI_SCAN_DIR",
+	"lua":                             ownSettings + " LUA_*",
+	"gcc g++ cc c++ clang clang++":    ownSettings + " COMPILER_PATH GCC_EXEC_PREFIX CCC_OVERRIDE_OPTIONS",
+	"make":                            ownSettings + " GNUMAKEFLAGS MAKEFILES MAKEFLAGS",
+	"ghc":                             ownSettings + " GHC*",
+	"shellcheck":                      ownSettings + " SHELLCHECK_OPTS",
 
-	"awk": steersAwk, "gawk": steersAwk, "nawk": steersAwk, "mawk": "MAWKBINMODE", "grep": "GREP_OPTIONS", "egrep": "GREP_OPTIONS",
-	"fgrep": "GREP_OPTIONS",
-	"rg":    ownSettings + " RIPGREP_CONFIG_PATH", "fd": ownSettings, "fdfind": ownSettings,
-	"jq": "HOME", "file": "HOME MAGIC", "tar": ownSettings + " TAPE TAR_OPTIONS",
-	"bc":   "BC_ENV_ARGS",
-	"gzip": "GZIP", "zcat": "GZIP", "bzcat": "BZIP BZIP2", "xz": "XZ_DEFAULTS XZ_OPT",
-	"xzcat": "XZ_DEFAULTS XZ_OPT", "unzip": steersUnzip, "zipinfo": steersUnzip,
-	"nm": steersBFD, "objdump": steersBFD, "readelf": steersBFD, "size": steersBFD, "strings": steersBFD,
-	"dpkg": "HOME DPKG_*", "dpkg-query": "HOME DPKG_*", "lsof": "HOME LSOF*",
-	"tput": "HOME TERMINFO TERMINFO_DIRS TERMCAP", "openssl": ownSettings + " OPENSSL_*",
-	"ss": "PROC_* TCPDIAG_FILE", "ip": "PROC_*", "lsblk": "LIBMOUNT_* BLKID_*", "findmnt": "LIBMOUNT_* BLKID_*", "mount": "LIBMOUNT_* BLKID_*",
+	"awk gawk nawk":                   "AWKPATH AWKLIBPATH",
+	"mawk":                            "MAWKBINMODE",
+	"grep egrep fgrep":                "GREP_OPTIONS",
+	"rg":                              ownSettings + " RIPGREP_CONFIG_PATH",
+	"fd fdfind":                       ownSettings,
+	"jq":                              "HOME",
+	"file":                            "HOME MAGIC",
+	"tar":                             ownSettings + " TAPE TAR_OPTIONS",
+	"bc":                              "BC_ENV_ARGS",
+	"gzip zcat":                       "GZIP",
+	"bzcat":                           "BZIP BZIP2",
+	"xz xzcat":                        "XZ_DEFAULTS XZ_OPT",
+	"unzip zipinfo":                   "UNZIP UNZIPOPT ZIPINFO ZIPINFOOPT",
+	"nm objdump readelf size strings": "DEBUGINFOD_*",
+	"dpkg dpkg-query":                 "HOME DPKG_*",
+	"lsof":                            "HOME LSOF*",
+	"tput":                            "HOME TERMINFO TERMINFO_DIRS TERMCAP",
+	"openssl":                         ownSettings + " OPENSSL_*",
+	"ss":                              "PROC_* TCPDIAG_FILE",
+	"ip":                              "PROC_*",
+	"lsblk findmnt mount":             "LIBMOUNT_* BLKID_*",
 
-	"curl": ownSettings + " CURL_HOME", "wget": ownSettings + " WGETRC", "docker": ownSettings + " DOCKER_*",
-	"gh":   ownSettings + " GH_*",
-	"less": ownSettings + " LESS* XDG_DATA_HOME", "vim": ownSettings + " VIM*", "emacs": ownSettings + " EMACS*",
-	"psql":  ownSettings + " PG* PSQLRC",
-	"mysql": ownSettings + " MYSQL_*", "rsync": ownSettings + " RSYNC_*",
+	"curl":   ownSettings + " CURL_HOME",
+	"wget":   ownSettings + " WGETRC",
+	"docker": ownSettings + " DOCKER_*",
+	"gh":     ownSettings + " GH_*",
+	"less":   ownSettings + " LESS* XDG_DATA_HOME",
+	"vim":    ownSettings + " VIM*",
+	"emacs":  ownSettings + " EMACS*",
+	"psql":   ownSettings + " PG* PSQLRC",
+	"mysql":  ownSettings + " MYSQL_*",
+	"rsync":  ownSettings + " RSYNC_*",
 })
 
 // plainManuals are the programs and builtins whose manuals name no variable by which
@@ -101,7 +116,7 @@ func split(lists map[string]string) map[string][]string {
 	for program := range strings.FieldsSeq(plainManuals) {
 		names[program] = nil
 	}
-	for program, list := range lists {
+	for program, list := range each(lists) {
 		names[program] = strings.Fields(list)
 	}
 	return names
@@ -157,21 +172,20 @@ func obeys(program, name, value string) bool {
 	switch {
 	case fits(locales, name):
 		return !plainValue(name, value)
-	case harmlessNames[name] && plainValue(name, value):
+	case listed(harmlessNames, name) && plainValue(name, value):
 		return false
 	}
 	program = base(program)
 	own, known := steeredBy[program]
 	if !known && program != "" {
-		return fits(everyProgram, name) || fits(anyProgram, name) || strings.HasPrefix(name, capitals(program))
+		return fits(everyProgram, name) || fits(anyProgram, name) || strings.HasPrefix(name, strings.ToUpper(capitals.Replace(program)))
 	}
 	return fits(everyProgram, name) || fits(own, name)
 }
 
-// capitals is what the names of variables begin with that are a program's own.
-func capitals(program string) string {
-	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_", "+", "X").Replace(program))
-}
+// capitals makes of a program's name, in capitals, what the names of variables begin with that are
+// its own.
+var capitals = strings.NewReplacer("-", "_", ".", "_", "+", "X")
 
 // fits reports whether a name is in a list of names, of which some end in *.
 func fits(list []string, name string) bool {

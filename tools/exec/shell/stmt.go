@@ -32,7 +32,7 @@ func (a *analyzer) stmt(s *syntax.Stmt) (last string) {
 	defer func() { a.depth-- }()
 	outer, stdin := a.variables, a.stdin
 	for _, r := range s.Redirs {
-		(&redirections{a}).redirect(r)
+		a.as(noCommand, func() { a.redirection(r) })
 		a.feeds(r)
 	}
 	left := s.Background || s.Coprocess || s.Disown
@@ -66,15 +66,28 @@ func (a *analyzer) command(cmd syntax.Command) (last string) {
 			return a.stmt(c.Stmt)
 		}
 	case *syntax.IfClause:
-		a.ifClause(c)
+		for ; c != nil; c = c.Else {
+			a.stmts(c.Cond)
+			a.stmts(c.Then)
+		}
 	case *syntax.WhileClause:
 		a.loop(func() { a.stmts(c.Cond); a.stmts(c.Do) })
 	case *syntax.ForClause:
 		a.loop(func() { a.forClause(c) })
 	case *syntax.CaseClause:
-		a.caseClause(c)
+		a.expansions(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				a.pattern(p)
+			}
+			a.stmts(item.Stmts)
+		}
 	case *syntax.TestClause:
-		return (&conditions{a}).testClause(c)
+		a.keyword("[[", c, func() {
+			a.present().Names = true
+			a.testExpr(c.X)
+		})
+		return "[["
 	default:
 		a.otherCommand(cmd)
 	}
@@ -125,11 +138,10 @@ func (a *findings) anywhere(from int) {
 // rule for the rest does not cover it, and judges it.
 func (a *analyzer) keyword(name string, n syntax.Node, judge func()) {
 	text := a.source(n)
-	i := a.add(Command{Name: name, Words: []Word{{Text: text}}, Text: text})
-	before := len(a.refusals)
-	a.inherited("", text)
-	a.as(i, judge)
-	a.judged(i, before)
+	a.list(Command{Name: name, Words: []Word{{Text: text}}, Text: text}, func() {
+		a.inherited("", text)
+		judge()
+	})
 }
 
 // showing finds declarations that print what there is, by plain names.
@@ -151,7 +163,7 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 		a.forget()
 		a.refuse(a.source(c), "`"+c.Variant.Value+"` changes variables")
 	}
-	i := a.listDecl(c, a.source)
+	i := a.add(a.declaredBy(c))
 	a.judged(i, before)
 	for _, as := range c.Args {
 		value := a.assign(as)
@@ -165,13 +177,13 @@ func (a *analyzer) decl(c *syntax.DeclClause) {
 	}
 }
 
-// listDecl lists a declaration, and returns its index.
-func (a *findings) listDecl(c *syntax.DeclClause, source func(syntax.Node) string) int {
+// declaredBy is a declaration as a command.
+func (a *origin) declaredBy(c *syntax.DeclClause) Command {
 	words := []Word{literalWord(c.Variant.Value)}
 	for _, as := range c.Args {
-		words = append(words, Word{Text: source(as), shape: many})
+		words = append(words, Word{Text: a.source(as), shape: many})
 	}
-	return a.add(Command{Name: c.Variant.Value, Words: words, Text: source(c), Literal: true})
+	return Command{Name: c.Variant.Value, Words: words, Text: a.source(c), Literal: true}
 }
 
 // binary: what follows && or || or a pipe decides the exit code.
@@ -235,13 +247,6 @@ func eitherOf(x, y []string) []string {
 	return x
 }
 
-func (a *analyzer) ifClause(c *syntax.IfClause) {
-	for ; c != nil; c = c.Else {
-		a.stmts(c.Cond)
-		a.stmts(c.Then)
-	}
-}
-
 func (a *analyzer) forClause(c *syntax.ForClause) {
 	outer := a.variables
 	defer func() { a.variables = outer }()
@@ -280,16 +285,6 @@ func (a *analyzer) over(l *syntax.WordIter) *variable {
 		a.refuse(a.source(l), "by another name a device could not be told from a file")
 	}
 	return v
-}
-
-func (a *analyzer) caseClause(c *syntax.CaseClause) {
-	a.expansions(c.Word)
-	for _, item := range c.Items {
-		for _, p := range item.Patterns {
-			a.pattern(p)
-		}
-		a.stmts(item.Stmts)
-	}
 }
 
 // pattern judges a word that is matched and not expanded to files: extended

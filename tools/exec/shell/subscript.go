@@ -43,13 +43,15 @@ func (a *analyzer) subscript(via string, w Word) {
 		return
 	}
 	text := w.prefix[at+1:]
-	if a.nested++; a.nested <= maxScripts {
-		outer, cwds, src := a.enter(via), a.cwds, a.src
-		a.scope.denyOnly, a.scope.followed, a.src = true, false, text
-		a.expansions(quotedText(text))
-		a.scope, a.cwds, a.src = outer, cwds, src
+	if a.nested < maxScripts {
+		a.apart(func() {
+			a.nest(via, func() {
+				a.scope.asDenied()
+				a.src = text
+				a.expansions(quotedText(text))
+			})
+		})
 	}
-	a.nested--
 }
 
 // quotedText parses text as if it stood in double quotes; nil: that is not
@@ -58,12 +60,8 @@ func quotedText(text string) (w *syntax.Word) {
 	if len(text) > maxParsed || strings.Count(text, "(") > maxOpen {
 		return nil
 	}
-	defer func() {
-		if recover() != nil { // the parser meets arbitrary bytes
-			w = nil
-		}
-	}()
-	w, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Document(strings.NewReader(text))
+	defer unparsed(&w)
+	w, err := newParser(syntax.LangBash).Document(strings.NewReader(text))
 	if err != nil {
 		return nil
 	}

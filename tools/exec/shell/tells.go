@@ -28,7 +28,7 @@ func compilerPrints(name string, args []Word) bool {
 func (a *listing) getent(args []Word) (why string) {
 	const tables = " passwd group services protocols networks rpc ethers "
 	for _, w := range args {
-		if !w.Literal || strings.HasPrefix(w.Text, "-") {
+		if !w.Literal || w.dashed() {
 			return "only the name of a table, and what is looked for in it, is known to be harmless"
 		}
 	}

@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -159,19 +160,18 @@ func (w Word) Spelled() (words []string) {
 }
 
 func (t text) source() string {
-	var b strings.Builder
-	for i, c := range []byte(t.prefix) {
-		const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+,:=@%^"
-		if strings.IndexByte(plain, c) < 0 && c < 0x80 && !(i == 0 && c == '~' && t.home) {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
+	home, rest := "", t.prefix
+	if below, ok := strings.CutPrefix(rest, "~"); ok && t.home {
+		home, rest = "~", below
 	}
-	return b.String() + t.rest
+	return home + specialByte.ReplaceAllString(rest, `\$0`) + t.rest
 }
 
-// Values returns what a program may take from the word as written: the word itself, what stands behind its first "=", and
-// what stands behind the letter of a flag.
+// specialByte is a character that means something to the shell, or may.
+var specialByte = regexp.MustCompile(`[^A-Za-z0-9_./+,:=@%^\x{80}-\x{10FFFF}-]`)
+
+// Values returns what a program may take from the word as written: the word itself, what stands
+// behind its first "=", and what stands behind the letter of a flag.
 func (w Word) Values() []string {
 	_, value, _ := strings.Cut(w.Text, "=")
 	flagged := strings.TrimLeft(w.Text, "-")

@@ -3,7 +3,11 @@
 
 package shell
 
-import "strings"
+import (
+	"path"
+	"regexp"
+	"strings"
+)
 
 // throughProc reports whether a name leads elsewhere through /proc or /dev/fd, and what
 // it names then: an absolute path, or one that begins with "./" in the directory
@@ -17,56 +21,33 @@ func throughProc(name string) (to string, known, through bool) {
 		return "", false, false
 	}
 	parts := strings.FieldsFunc(name, func(c rune) bool { return c == '/' })
-	var at []string // the directory so far
+	at := "/" // the directory so far
+	leads := func(pattern string) bool { fits, _ := path.Match(pattern, at); return fits }
 	for i, part := range parts {
-		switch part {
-		case ".":
-			continue
-		case "..":
-			at = at[:max(0, len(at)-1)]
+		if at = path.Join(at, part); part == "." || part == ".." {
 			continue
 		}
-		at = procNames(append(at, part))
 		rest := strings.Join(parts[i+1:], "/")
-		switch kind := procKind(at); {
-		case kind == "cwd":
+		switch at = procTask.ReplaceAllString(devLink.ReplaceAllString(at, "/proc/self/fd$1"), "$1"); {
+		case leads("/proc/*/cwd"):
 			return "./" + rest, true, true
-		case kind == "root":
-			at, through = nil, true
-		case kind == "fd" && rest != "" && !strings.HasPrefix(rest+"/", "../"):
+		case leads("/proc/*/root"):
+			at, through = "/", true
+		case leads("/proc/*/fd/*") && rest != "" && !strings.HasPrefix(rest+"/", "../"):
 			return "./" + rest, false, true
 		}
 	}
 	if !through {
 		return "", false, false
 	}
-	return "/" + strings.Join(at, "/"), true, true
+	return at, true, true
 }
 
-// procNames follows the links of /dev and /proc to a process.
-func procNames(at []string) []string {
-	switch {
-	case len(at) == 2 && at[0] == "dev" && at[1] == "fd":
-		return []string{"proc", "self", "fd"}
-	case len(at) == 2 && at[0] == "dev" && listed(" stdin stdout stderr ", at[1]):
-		return []string{"proc", "self", "fd", at[1]}
-	case len(at) == 4 && at[0] == "proc" && at[2] == "task":
-		return []string{"proc", at[1]}
-	}
-	return at
-}
-
-// procKind is what a directory is to a process: "cwd", "root", "fd" for one of its
-// open files, or nothing of these.
-func procKind(at []string) string {
-	switch {
-	case len(at) == 3 && at[0] == "proc" && (at[2] == "cwd" || at[2] == "root"):
-		return at[2]
-	case len(at) == 4 && at[0] == "proc" && at[2] == "fd":
-		return "fd"
-	}
-	return ""
-}
+// devLink and procTask are the links of /dev and /proc to a process.
+var (
+	devLink  = regexp.MustCompile(`^/dev(?:/fd|(/std(?:in|out|err)))$`)
+	procTask = regexp.MustCompile(`^(/proc/[^/]+)/task/[^/]+$`)
+)
 
 // leadsThrough lists what a word names through /proc: all else of a device is not
 // listed.

@@ -37,11 +37,15 @@ func plainOutput(p *syntax.CmdSubst) (number, solid, split bool) {
 			return false, false, false
 		}
 	}
-	switch number = printsNumber(words, fed); {
-	case number, printsObject(words):
+	line := strings.Join(words, " ")
+	if number = printsNumber(line, fed); number || printsObject(words) {
 		return number, true, true
 	}
-	return false, printsPath(words), false
+	switch line {
+	case "pwd", "git rev-parse --show-toplevel": // an absolute path, which can hold blanks
+		solid = true
+	}
+	return false, solid, false
 }
 
 // printsHere: the working directory, and nothing else.
@@ -59,48 +63,51 @@ func onlyPrintsLocation(stmts []*syntax.Stmt) bool {
 		return false
 	}
 	both, ok := stmts[0].Cmd.(*syntax.BinaryCmd)
-	if !ok || both.Op != syntax.AndStmt || !plainStmt(both.X) || !plainStmt(both.Y) {
+	if !ok || both.Op != syntax.AndStmt {
 		return false
 	}
-	goes, ok := both.X.Cmd.(*syntax.CallExpr)
-	if !ok || len(goes.Assigns) > 0 || len(goes.Args) < 2 || goes.Args[0].Lit() != "cd" {
+	goes, tells := plainCall(both.X), plainCall(both.Y)
+	if goes == nil || tells == nil || len(goes.Args) < 2 || goes.Args[0].Lit() != "cd" || slices.ContainsFunc(goes.Args[1:], moreThanNames) {
 		return false
 	}
-	for _, w := range goes.Args[1:] {
-		if slices.ContainsFunc(w.Parts, moreThanNames) {
-			return false
-		}
-	}
-	tells, ok := both.Y.Cmd.(*syntax.CallExpr)
-	return ok && len(tells.Assigns) == 0 && (len(tells.Args) == 1 || len(tells.Args) == 2 && (tells.Args[1].Lit() == "-P" || tells.Args[1].Lit() == "-L")) &&
-		tells.Args[0].Lit() == "pwd"
+	flags := tells.Args[min(1, len(tells.Args)):]
+	return len(tells.Args) > 0 && tells.Args[0].Lit() == "pwd" && (len(flags) == 0 || len(flags) == 1 && listed(" -P -L ", flags[0].Lit()))
 }
 
 // plainStmt: nothing but a command, with what it complains of thrown away perhaps.
 func plainStmt(s *syntax.Stmt) bool {
-	silent := func(r *syntax.Redirect) bool { return silencing(r) }
-	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silent(r) })
+	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return !silencing(r) })
 }
 
-// moreThanNames: something is run to work the part out, but for `dirname`.
-func moreThanNames(part syntax.WordPart) bool {
-	switch p := part.(type) {
-	case *syntax.DblQuoted:
-		return slices.ContainsFunc(p.Parts, moreThanNames)
-	case *syntax.CmdSubst:
-		if len(p.Stmts) != 1 || !plainStmt(p.Stmts[0]) {
+// plainCall returns the command of a plain statement that assigns nothing; nil: it is none.
+func plainCall(s *syntax.Stmt) *syntax.CallExpr {
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok && plainStmt(s) && len(c.Assigns) == 0 {
+		return c
+	}
+	return nil
+}
+
+// moreThanNames: something is run to work the word out, but for `dirname`.
+func moreThanNames(w *syntax.Word) bool {
+	for part := range allParts(w) {
+		switch p := part.(type) {
+		case *syntax.CmdSubst:
+			if len(p.Stmts) != 1 || !plainStmt(p.Stmts[0]) {
+				return true
+			}
+			if c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr); !ok || len(c.Args) == 0 || c.Args[0].Lit() != "dirname" {
+				return true
+			}
+		case *syntax.Lit, *syntax.SglQuoted, *syntax.ParamExp:
+		default:
 			return true
 		}
-		c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-		return !ok || len(c.Args) == 0 || c.Args[0].Lit() != "dirname"
-	case *syntax.Lit, *syntax.SglQuoted, *syntax.ParamExp:
-		return false
 	}
-	return true
+	return false
 }
 
-func printsNumber(words []string, fed bool) bool {
-	switch line := strings.Join(words, " "); line {
+func printsNumber(line string, fed bool) bool {
+	switch line {
 	case "wc -l", "wc -w", "wc -c", "wc -m":
 		return fed
 	case "nproc", "id -u", "id -g", "date +%s":
@@ -119,19 +126,5 @@ func printsObject(words []string) bool {
 	if words[1] == "rev-parse" && (operands[0] == "--short" || operands[0] == "--verify") {
 		operands = operands[1:]
 	}
-	for _, w := range operands {
-		if strings.HasPrefix(w, "-") {
-			return false
-		}
-	}
-	return true
-}
-
-// printsPath: an absolute path, which can hold blanks.
-func printsPath(words []string) bool {
-	switch strings.Join(words, " ") {
-	case "pwd", "git rev-parse --show-toplevel":
-		return true
-	}
-	return false
+	return !slices.ContainsFunc(operands, func(w string) bool { return strings.HasPrefix(w, "-") })
 }

@@ -75,12 +75,8 @@ func (a *analyzer) assigned(as *syntax.Assign, set assign) *variable {
 	case value.Literal && value.Text != "":
 		v.solid, v.single = value.solid, unsplit(value.Text)
 		v.values = []string{value.Text}
-	case len(as.Value.Parts) == 1:
-		part := as.Value.Parts[0]
-		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
-			part = q.Parts[0]
-		}
-		switch p := part.(type) {
+	default:
+		switch p := onlyPart(as.Value).(type) {
 		case *syntax.ArithmExp:
 			v.number, v.single = true, true
 		case *syntax.CmdSubst:
@@ -200,16 +196,16 @@ func isMore(as *syntax.Assign) bool {
 func (a *analyzer) fix(c *syntax.DeclClause) {
 	text := a.source(c)
 	assigns := a.assigns(c.Args)
-	i, before := a.listDecl(c, a.source), len(a.refusals)
-	a.inherited("", text)
-	a.setOwn(c.Args, assigns, text)
-	if a.rounds > 0 && len(assigns) > 0 {
-		a.refuse(text, "inside a loop it fails in the second round")
-	}
-	for _, as := range assigns {
-		a.fixed = append(a.fixed, as.name)
-	}
-	a.judged(i, before)
+	a.list(a.declaredBy(c), func() {
+		a.inherited("", text)
+		a.setOwn(c.Args, assigns, text)
+		if a.rounds > 0 && len(assigns) > 0 {
+			a.refuse(text, "inside a loop it fails in the second round")
+		}
+		for _, as := range assigns {
+			a.fixed = append(a.fixed, as.name)
+		}
+	})
 }
 
 // namesDevice: what is made of the value by adding to it may be a device.

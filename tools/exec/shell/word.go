@@ -4,8 +4,9 @@
 package shell
 
 import (
-	"encoding/hex"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -31,7 +32,8 @@ type Word struct {
 	texts []text // all that it becomes, if variables take part and they are known
 	pipe  bool   // a process substitution: names no file of the tree
 	input bool   // stands for what xargs reads and appends
-	// spread is the source, as written, where that is "${NAME[@]}" and the word one of the elements.
+	// spread is the source, as written, where that is "${NAME[@]}" and the word one of the
+	// elements.
 	spread string
 	feed   int // of a process substitution: which of those in the script it is, from 1
 }
@@ -80,6 +82,14 @@ func (a *analyzer) words(ws []*syntax.Word) []Word {
 
 func literalWord(s string) Word {
 	return Word{Text: s, Literal: true, prefix: s, solid: !strings.HasPrefix(s, "-"), path: quotedTilde(s)}
+}
+
+// literalWords are the words of a text, at its blanks.
+func literalWords(text string) (words []Word) {
+	for word := range strings.FieldsSeq(text) {
+		words = append(words, literalWord(word))
+	}
+	return words
 }
 
 // A wordBuilder collects what is known of one word from its parts.
@@ -218,33 +228,27 @@ func (b *wordBuilder) class() {
 // single takes '...' and $'...'. Of the escapes of the latter only the usual
 // ones are resolved; any other leaves the word unknown.
 func (b *wordBuilder) single(q *syntax.SglQuoted) {
-	if !q.Dollar || !strings.Contains(q.Value, `\`) {
+	if !q.Dollar {
 		b.add(q.Value)
 		return
 	}
-	s := q.Value
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			b.add(s[i : i+1])
-			continue
+	plain := plainEscapes.FindString(q.Value)
+	b.add(plainEscape.ReplaceAllStringFunc(plain, func(escape string) string {
+		if c, _, _, err := strconv.UnquoteChar(escape, 0); err == nil {
+			return string(c)
 		}
-		i++
-		at := -1
-		if i < len(s) {
-			at = strings.IndexByte(`nt\'"`, s[i])
-		}
-		if code, err := hex.DecodeString(s[min(i+1, len(s)):min(i+3, len(s))]); err == nil && len(code) == 1 && s[i] == 'x' && code[0] >= ' ' && code[0] < 0x7f {
-			b.add(string(code))
-			i += 2
-			continue
-		}
-		if at < 0 {
-			b.unknown(one)
-			return
-		}
-		b.add("\n\t\\'\""[at : at+1])
+		return escape[1:] // a quote
+	}))
+	if plain != q.Value {
+		b.unknown(one)
 	}
 }
+
+// plainEscapes is the beginning of a $'...' in which all escapes are usual ones.
+var (
+	plainEscapes = regexp.MustCompile(`^([^\\]|` + plainEscape.String() + `)*`)
+	plainEscape  = regexp.MustCompile(`\\([nt\\'"]|x[2-6][0-9A-Fa-f]|x7[0-9A-Ea-e])`)
+)
 
 func (b *wordBuilder) double(q *syntax.DblQuoted, first bool) {
 	if q.Dollar {
@@ -260,15 +264,7 @@ func (b *wordBuilder) double(q *syntax.DblQuoted, first bool) {
 			b.dynamic(part, one, first && i == 0)
 			continue
 		}
-		s := lit.Value
-		for j := 0; j < len(s); j++ {
-			if s[j] == '\\' && j+1 < len(s) && strings.IndexByte("$`\"\\\n", s[j+1]) >= 0 {
-				if j++; s[j] == '\n' {
-					continue
-				}
-			}
-			b.add(s[j : j+1])
-		}
+		b.add(unescaped(lit.Value, true))
 	}
 }
 

@@ -21,16 +21,20 @@ func (a *analyzer) inner(via string, words []Word) (last string) {
 	if !a.walk(wordsOfCommand + len(words)) {
 		return ""
 	}
+	a.nest(via, func() { last = a.run(words, nil, Command{Words: withoutInput(words)}.String()) })
+	return last
+}
+
+// nest walks what the present command runs, unless that is too deep in others.
+func (a *analyzer) nest(via string, walk func()) {
 	if a.nested++; a.nested > maxScripts {
 		a.fail(ErrTooDeep)
-		a.nested--
-		return ""
+	} else {
+		outer := a.enter(via)
+		walk()
+		a.scope = outer
 	}
-	outer := a.enter(via)
-	last = a.run(words, nil, Command{Words: withoutInput(words)}.String())
-	a.scope = outer
 	a.nested--
-	return last
 }
 
 // enter begins the scope of what the present command runs, and returns the one
@@ -51,19 +55,29 @@ func (a *findings) lookThrough() {
 	c.Transparent = len(c.Assigns) == 0
 }
 
-// beside walks what a program runs in a process of its own, perhaps many times: it is judged, but an allow rule has to
-// match the program, and what it does to the shell's place and variables ends with it.
+// beside walks what a program runs in a process of its own, perhaps many times: it is judged, but
+// an allow rule has to match the program, and what it does to the shell's place and variables ends
+// with it.
 func (a *judge) beside(walk func()) {
-	scope, place, variables := a.scope, a.place, a.variables
-	a.scope.denyOnly, a.scope.followed = true, !scope.denyOnly || scope.followed
-	walk()
-	a.scope, a.place, a.variables = scope, place, variables
+	early := a.early
+	a.apart(func() {
+		a.scope.asJudged()
+		walk()
+	})
+	a.early = early
 }
+
+// asJudged makes the scope one that only deny and ask rules look through. It is judged if the scope
+// around it is.
+func (s *scope) asJudged() { s.denyOnly, s.followed = true, !s.denyOnly || s.followed }
+
+// asDenied makes the scope one that only deny and ask rules look through, and for these alone.
+func (s *scope) asDenied() { s.denyOnly, s.followed = true, false }
 
 // denied lists what a wrapper runs for deny and ask rules only.
 func (a *analyzer) denied(via string, words []Word) {
 	outer, cwds := a.scope, a.cwds
-	a.scope.denyOnly, a.scope.followed = true, false
+	a.scope.asDenied()
 	a.inner(via, words)
 	a.scope, a.cwds = outer, cwds
 }
@@ -133,9 +147,9 @@ func (a *judge) xargs(args []Word) string {
 
 func (a *judge) xargsCalls(args []Word) string {
 	flags, rest := xargsFlags(args)
-	if plain := len(rest) > 0 && rest[0].Literal && !strings.HasPrefix(rest[0].Text, "-"); len(rest) < len(args) && plain {
+	if plain := len(rest) > 0 && rest[0].Literal && !rest[0].dashed(); len(rest) < len(args) && plain {
 		outer := a.scope
-		a.scope.denyOnly, a.scope.followed = true, !outer.denyOnly || outer.followed
+		a.scope.asJudged()
 		why := a.xargsRuns(rest, flags)
 		a.scope = outer
 		return why
@@ -143,7 +157,7 @@ func (a *judge) xargsCalls(args []Word) string {
 	switch {
 	case len(rest) == 0: // it prints what it reads
 		return ""
-	case !args[0].Literal || strings.HasPrefix(args[0].Text, "-"):
+	case !args[0].Literal || args[0].dashed():
 		a.candidates("xargs", xargsSpec, args)
 		return "which commands `xargs` makes with these flags is not followed"
 	}
@@ -160,7 +174,7 @@ type xargsUse struct {
 
 // countInput are the flags of xargs that take a number: how many words or lines a
 // command gets, how long it may be, and how many run at once.
-var countInput = map[string]bool{"-n": true, "-L": true, "-P": true, "-s": true, "--max-args": true, "--max-lines": true, "--max-procs": true, "--max-chars": true}
+const countInput = " -n -L -P -s --max-args --max-lines --max-procs --max-chars "
 
 // xargsFlags takes flags in front of the command that are understood.
 func xargsFlags(args []Word) (use xargsUse, rest []Word) {
@@ -172,8 +186,8 @@ func xargsFlags(args []Word) (use xargsUse, rest []Word) {
 		switch {
 		case listed(plainInput, flag):
 			use.zero = use.zero || listed(" -0 -0r -r0 --null ", flag)
-		case len(flag) > 2 && countInput[flag[:2]] && isCount(flag[2:]), countInput[long] && isCount(number):
-		case countInput[flag] && flag[1] != '-' && value() && isCount(rest[1].Text):
+		case len(flag) > 2 && listed(countInput, flag[:2]) && isCount(flag[2:]), listed(countInput, long) && isCount(number):
+		case listed(countInput, flag) && flag[1] != '-' && value() && isCount(rest[1].Text):
 			rest = rest[1:]
 		case flag == "-d" && value():
 			use.split(rest[1].Text)
@@ -200,7 +214,7 @@ func isCount(s string) bool { return s != "" && strings.Trim(s, "0123456789") ==
 // xargsRuns judges what xargs runs.
 func (a *judge) xargsRuns(args []Word, use xargsUse) string {
 	before := len(a.out.Commands)
-	names, known := (&outputs{a.analyzer}).foundIn(a.stdin)
+	names, known := a.foundIn(a.stdin)
 	known = known && names.zero == use.zero && !use.odd
 	if args[len(args)-1].input {
 		a.inner("xargs", args)
@@ -229,18 +243,13 @@ func (u xargsUse) fill(args []Word, input Word) []Word {
 	if u.mark == "" {
 		return append(args[:len(args):len(args)], input)
 	}
-	words := make([]Word, len(args))
-	for i, w := range args {
-		switch {
-		case w.Literal && w.Text == u.mark:
-			words[i] = input
-			words[i].Text, words[i].shape, words[i].input = w.Text, one, false
-		case strings.Contains(w.Text, u.mark):
-			words[i] = Word{Text: w.Text, shape: one}
-		default:
-			words[i] = w
+	input.Text, input.shape, input.input = u.mark, one, false
+	words, _ := put(args, u.mark, func(w Word) Word {
+		if w.is(u.mark) {
+			return input
 		}
-	}
+		return Word{Text: w.Text, shape: one}
+	})
 	return words
 }
 

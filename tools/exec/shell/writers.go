@@ -34,24 +34,16 @@ const (
 
 const output = " -o --output -out "
 
-var writers = map[string]writerSpec{
-	"cp":       {values: " -S --suffix ", into: " -t --target-directory ", which: lastOperand, how: Places},
+var writers = each(map[string]writerSpec{
+	"cp ln":    {values: " -S --suffix ", into: " -t --target-directory ", which: lastOperand, how: Places},
 	"mv":       {values: " -S --suffix ", into: " -t --target-directory ", which: moved},
-	"ln":       {values: " -S --suffix ", into: " -t --target-directory ", which: lastOperand, how: Places},
 	"install":  {values: " -m --mode -o --owner -g --group -S --suffix ", into: " -t --target-directory ", which: lastOperand, how: Places},
-	"rm":       {which: allOperands, how: Replaces},
-	"rmdir":    {which: allOperands, how: Replaces},
-	"unlink":   {which: allOperands, how: Replaces},
 	"shred":    {values: " -n -s --size --iterations ", which: allOperands, how: Replaces},
-	"mkdir":    {values: " -m --mode ", which: allOperands, how: Places},
-	"mkfifo":   {values: " -m --mode ", which: allOperands, how: Places},
 	"touch":    {values: " -t -d -r --date --reference ", which: allOperands},
 	"truncate": {values: " -s -r --size --reference ", which: allOperands},
 	"tee":      {which: allOperands},
 	"sponge":   {which: allOperands, how: Places},
 	"chmod":    {which: modeOperands},
-	"chown":    {which: laterOperands},
-	"chgrp":    {which: laterOperands},
 	"setfacl":  {values: " -m -x -M -X ", which: allOperands},
 	"rsync": {
 		values: " -e --rsh -f --filter --exclude --include --exclude-from --include-from --files-from -T --temp-dir --bwlimit --port --chmod --chown ",
@@ -61,12 +53,6 @@ var writers = map[string]writerSpec{
 	"patch":      {values: " -p --strip -i --input -F -B -z -Y -g -D -r ", into: " -d --directory ", places: output, which: firstOperand, how: Replaces},
 	"unzip":      {values: " -x -P ", into: " -d "},
 	"zip":        {values: " -i -x ", which: firstOperand, how: Places},
-	"gzip":       {which: allOperands, how: Replaces},
-	"gunzip":     {which: allOperands, how: Replaces},
-	"bzip2":      {which: allOperands, how: Replaces},
-	"bunzip2":    {which: allOperands, how: Replaces},
-	"xz":         {which: allOperands, how: Replaces},
-	"unxz":       {which: allOperands, how: Replaces},
 	"sort":       {into: " -o --output "},
 	"split":      {values: " -a -b -C -l -n -t ", which: laterOperands, how: Places},
 	"curl":       {into: " -o --output --output-dir -D --dump-header -c --cookie-jar "},
@@ -74,22 +60,30 @@ var writers = map[string]writerSpec{
 	"openssl":    {into: " -out -keyout "},
 	"ssh-keygen": {places: " -f "},
 	"sqlite3":    {which: firstOperand, how: Places},
-	"sed":        {values: " -e --expression -f --file ", which: laterOperands, how: Replaces, only: " -i --in-place "},
-	"gsed":       {values: " -e --expression -f --file ", which: laterOperands, how: Replaces, only: " -i --in-place "},
 	"perl":       {values: " -e -E -I -M ", which: allOperands, how: Replaces, only: " -i "},
 	"ruby":       {values: " -e -I -r ", which: allOperands, how: Replaces, only: " -i "},
 	"gofmt":      {values: " -r ", which: allOperands, how: Replaces, only: " -w "},
 	"goimports":  {values: " -local ", which: allOperands, how: Replaces, only: " -w "},
 	"shfmt":      {which: allOperands, how: Replaces, only: " -w "},
-	"dos2unix":   {which: allOperands, how: Replaces},
 	"strip":      {places: output, which: allOperands, how: Replaces},
-	"gcc":        {places: output}, "g++": {places: output}, "cc": {places: output}, "c++": {places: output},
-	"clang": {places: output}, "clang++": {places: output}, "rustc": {places: output}, "ld": {places: output}, "go": {places: " -o -coverprofile "},
-	"cargo": {places: " --target-dir "}, "javac": {into: " -d "}, "tsc": {places: " --outDir --outFile "}, "esbuild": {places: " --outfile --outdir "},
-	"pandoc": {places: output}, "virtualenv": {values: " -p --python ", which: allOperands, how: Places},
-	"make": {into: " -C --directory "}, "ninja": {into: " -C "}, "npm": {into: " --prefix -C --pack-destination "}, "cmake": {places: " -B --prefix "},
-	"pip": {places: " -t --target "}, "pip3": {places: " -t --target "},
-}
+	"go":         {places: " -o -coverprofile "},
+	"cargo":      {places: " --target-dir "},
+	"javac":      {into: " -d "},
+	"tsc":        {places: " --outDir --outFile "},
+	"esbuild":    {places: " --outfile --outdir "},
+	"virtualenv": {values: " -p --python ", which: allOperands, how: Places},
+	"make":       {into: " -C --directory "},
+	"ninja":      {into: " -C "},
+	"npm":        {into: " --prefix -C --pack-destination "},
+	"cmake":      {places: " -B --prefix "},
+	"pip pip3":   {places: " -t --target "},
+
+	"chown chgrp":  {which: laterOperands},
+	"mkdir mkfifo": {values: " -m --mode ", which: allOperands, how: Places},
+	"rm rmdir unlink gzip gunzip bzip2 bunzip2 xz unxz dos2unix": {which: allOperands, how: Replaces},
+	"sed gsed": {values: " -e --expression -f --file ", which: laterOperands, how: Replaces, only: " -i --in-place "},
+	"gcc g++ cc c++ clang clang++ rustc ld pandoc": {places: output},
+})
 
 // writesOperands lists what the words of the present command name that it writes.
 func (a *listing) writesOperands(words []Word) {
@@ -130,7 +124,7 @@ func (a *listing) writesBy(spec writerSpec, args []Word) {
 		if cluster := len(name) > 2 && name[1] != '-' && !attached; cluster && !listed(spec.into+spec.places, name[:2]) {
 			name = spec.lastOf(name)
 		}
-		if mode := spec.which == modeOperands && strings.Trim(w.Text, "-rwxXst,") == ""; mode || !strings.HasPrefix(w.Text, "-") || w.Text == "-" {
+		if mode := spec.which == modeOperands && strings.Trim(w.Text, "-rwxXst,") == ""; mode || !w.dashed() || w.Text == "-" {
 			operands = append(operands, w)
 			continue
 		}
@@ -234,7 +228,7 @@ func (a *listing) gitWrites(words []Word) {
 	}
 	var named []Word
 	for _, w := range words[2:] {
-		if w.Literal && !strings.HasPrefix(w.Text, "-") {
+		if w.Literal && !w.dashed() {
 			named = append(named, w)
 		}
 	}
@@ -252,10 +246,11 @@ func (a *listing) gitWrites(words []Word) {
 	}
 }
 
-// PutsInto reports whether the command puts something into a directory that it is given last, without touching the rest of it.
+// PutsInto reports whether the command puts something into a directory that it is given last,
+// without touching the rest of it.
 func (c *Command) PutsInto() bool {
 	asFile := func(w Word) bool { // -T: the directory itself is written
-		return strings.HasPrefix(w.Text, "--no-t") || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "T")
+		return strings.HasPrefix(w.Text, "--no-t") || w.dashed() && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "T")
 	}
 	return listed(" cp ln mv ", c.Name) && !slices.ContainsFunc(c.Words, asFile)
 }
@@ -263,11 +258,14 @@ func (c *Command) PutsInto() bool {
 // Sweeps reports whether the command may change all that is in a directory that it is given.
 func (c *Command) Sweeps() bool { return listed(" chgrp chmod chown cp mv rm ", c.Name) }
 
-// ChangesAll reports whether the command changes all that is in a directory that it is given, what is protected there too.
+// ChangesAll reports whether the command changes all that is in a directory that it is given, what
+// is protected there too.
 func (c *Command) ChangesAll() bool { return listed(" chmod chown chgrp setfacl ", c.Name) }
 
-// Spills reports whether the command, though it only reads, puts into temporary files what it cannot hold in memory.
+// Spills reports whether the command, though it only reads, puts into temporary files what it
+// cannot hold in memory.
 func (c Command) Spills() bool { return listed(" sort tac ", base(c.Name)) }
 
-// HasHeredoc reports whether a script may have a here-document or -string, for which bash makes a temporary file.
+// HasHeredoc reports whether a script may have a here-document or -string, for which bash makes a
+// temporary file.
 func HasHeredoc(script string) bool { return strings.Contains(script, "<<") }

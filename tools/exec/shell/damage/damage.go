@@ -1,9 +1,10 @@
-// Package damage finds what in a script could destroy more than a workspace: removing, moving or changing places
-// that everything lives by, writing to disks as a whole, ending the system. It works on the commands that
-// [shell.Analyze] lists, and follows what they set and where they go as far as words tell.
+// Package damage finds what in a script could destroy more than a workspace: removing, moving or
+// changing places that everything lives by, writing to disks as a whole, ending the system. It
+// works on the commands that [shell.Analyze] lists, and follows what they set and where they go as
+// far as words tell.
 //
-// It does not know the file system: a link to / is not seen, and neither is what a program reads from a file or an
-// answer.
+// It does not know the file system: a link to / is not seen, and neither is what a program reads
+// from a file or an answer.
 package damage
 
 import (
@@ -23,8 +24,9 @@ type Around struct {
 	Environ []string // NAME=VALUE, what the client has sent and earlier calls have exported
 }
 
-// Find returns, as a sentence, the first damage that these commands may do, or that writing to these names may; empty:
-// none. Work on a script is bounded: what goes beyond a bound counts as damage where it could hide any.
+// Find returns, as a sentence, the first damage that these commands may do, or that writing to
+// these names may; empty: none. Work on a script is bounded: what goes beyond a bound counts as
+// damage where it could hide any.
 func Find(commands []shell.Command, writes []string, around Around) string {
 	for _, name := range writes {
 		if isDevice(around.absolute(around.Dir, name)) {
@@ -58,7 +60,7 @@ func (t *scriptState) critical(i int) string {
 	case c.ForkBomb:
 		return "starts copies of itself without end"
 	case !c.Literal && c.Name != "":
-		if !mentions(c, "-rf", "-fr", "-Rf", "-fR") {
+		if !mentions(c, "-rf -fr -Rf -fR") {
 			return ""
 		}
 		name = "rm" // who knows, and nothing else has such a flag
@@ -98,6 +100,7 @@ type operation struct {
 // changes judges programs that change modes and owners, as far as they go into directories.
 func (t *scriptState) changes(i int, c *shell.Command) string {
 	words := operands(c)
+	isReference := func(w shell.Word) bool { return strings.HasPrefix(w.Text, "--ref") }
 	if !strings.HasPrefix(c.Name, "set") && len(words) > 0 && !slices.ContainsFunc(c.Words, isReference) {
 		words = words[1:] // the mode or owner
 	}
@@ -106,8 +109,6 @@ func (t *scriptState) changes(i int, c *shell.Command) string {
 	}
 	return t.given(i, operation{verb: "change all of", picks: true}) // one by one
 }
-
-func isReference(w shell.Word) bool { return strings.HasPrefix(w.Text, "--ref") }
 
 // moved returns the words that name what a mv takes away.
 func moved(c *shell.Command) (words []shell.Word) {
@@ -128,14 +129,13 @@ func moved(c *shell.Command) (words []shell.Word) {
 	return words[:max(0, len(words)-1)]
 }
 
-// reaches returns why doing that to one of the words, or to what the command is handed by another, would be critical.
+// reaches returns why doing that to one of the words, or to what the command is handed by another,
+// would be critical.
 func (t *scriptState) reaches(i int, d operation, words []shell.Word) string {
 	dirs := t.placesOf(i)
 	for _, word := range words {
-		for _, r := range t.readings(word) {
-			if why := t.meets(d, r, dirs); why != "" {
-				return why
-			}
+		if why := t.meetsOne(d, t.readings(word), dirs); why != "" {
+			return why
 		}
 	}
 	return t.given(i, d)
@@ -173,45 +173,36 @@ func (t *scriptState) fed(xargs int, d operation) string {
 			return t.meets(d, reading{text: "*"}, dirs)
 		}
 		if mentions(from, "-d") {
-			return t.printed(from, d, dirs)
+			return t.meetsOne(d, t.prints(from), dirs)
 		}
 	case "echo", "printf":
-		return t.printed(from, d, dirs)
-	}
-	return ""
-}
-
-// printed judges what a command is handed by one that prints its operands.
-func (t *scriptState) printed(from *shell.Command, d operation, dirs []string) string {
-	for _, r := range t.prints(from) {
-		if why := t.meets(d, r, dirs); why != "" {
-			return why
-		}
+		return t.meetsOne(d, t.prints(from), dirs)
 	}
 	return ""
 }
 
 // pickers are tests of find that take some files and leave others.
-var pickers = []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-empty"}
+const pickers = "-name -iname -path -ipath -regex -iregex -mtime -mmin -newer -size -empty"
 
-// searched returns why doing that to all that a find comes upon would be critical. To pick files in a root is
-// usual.
+// searched returns why doing that to all that a find comes upon would be critical. To pick files in
+// a root is usual.
 func (t *scriptState) searched(c *shell.Command, d operation, dirs []string) string {
-	d.picks, d.deep = d.picks || mentions(c, pickers...), true
+	d.picks, d.deep = d.picks || mentions(c, pickers), true
 	paths := 0
 	for _, word := range c.Words[1:] {
 		if word.Literal && word.Text != "" && strings.ContainsAny(word.Text[:1], "-!(") {
-			if slices.Contains([]string{"-H", "-L", "-P"}, word.Text) {
+			if among("-H -L -P", word.Text) {
 				continue
 			}
 			break
 		}
 		paths++
-		for _, r := range t.readings(word) {
-			r.text = strings.TrimSuffix(r.text, "/") + "/*"
-			if why := t.meets(d, r, dirs); why != "" {
-				return why
-			}
+		readings := t.readings(word)
+		for i := range readings {
+			readings[i].text = strings.TrimSuffix(readings[i].text, "/") + "/*"
+		}
+		if why := t.meetsOne(d, readings, dirs); why != "" {
+			return why
 		}
 	}
 	if paths == 0 {
@@ -220,24 +211,34 @@ func (t *scriptState) searched(c *shell.Command, d operation, dirs []string) str
 	return ""
 }
 
+// meetsOne returns why doing that to what one of the readings stands for would be critical.
+func (t *scriptState) meetsOne(d operation, readings []reading, dirs []string) string {
+	for _, r := range readings {
+		if why := t.meets(d, r, dirs); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // meets returns why doing that to what a word stands for would be critical.
 func (t *scriptState) meets(d operation, r reading, dirs []string) string {
+	source := shortened(r.source)
 	switch {
 	case r.escaped:
 		return "spells what it would " + d.verb + " in escapes, which are not read"
 	case r.lost:
-		return fmt.Sprintf("would %s what %s may come to, which is %s", d.verb, shortened(r.source), unfollowed)
+		return fmt.Sprintf("would %s what %s may come to, which is %s", d.verb, source, unfollowed)
 	case t.astray && isRelative(r.text):
-		return fmt.Sprintf("would %s %s in a directory that is %s", d.verb, shortened(r.source), unfollowed)
+		return fmt.Sprintf("would %s %s in a directory that is %s", d.verb, source, unfollowed)
 	case r.leads && d.deep:
 		return fmt.Sprintf("would reach / if the variable that %s begins with is empty", r.source)
 	case r.text == "" || r.guessed && !d.deep:
 		return ""
+	case !t.step(len(dirs)):
+		return fmt.Sprintf("would %s %s in a script that is %s", d.verb, source, unfollowed)
 	}
 	condition := ""
-	if !t.step(len(dirs)) {
-		return fmt.Sprintf("would %s %s in a script that is %s", d.verb, shortened(r.source), unfollowed)
-	}
 	if r.guessed {
 		condition = fmt.Sprintf(" if a variable in %s is empty", r.source)
 	}
@@ -245,7 +246,7 @@ func (t *scriptState) meets(d operation, r reading, dirs []string) string {
 		name, all := everythingIn(t.absolute(dir, r.text))
 		what := t.special(name)
 		switch {
-		case what == "", isRelative(r.text) && t.implausible(dir, name), (all || r.guessed) && slices.Contains(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
+		case what == "", isRelative(r.text) && t.implausible(dir, name), (all || r.guessed) && among(temporary, name), all && d.picks && slices.Contains(t.Roots, name):
 			continue
 		case all:
 			return fmt.Sprintf("would %s everything in %s%s", d.verb, what, condition)
@@ -256,10 +257,11 @@ func (t *scriptState) meets(d operation, r reading, dirs []string) string {
 }
 
 // temporary are directories whose contents no program relies on.
-var temporary = []string{"/tmp", "/var/tmp"}
+const temporary = "/tmp /var/tmp"
 
 // special returns what is behind a path whose loss would be serious; empty: nothing special.
 func (a Around) special(name string) string {
+	holdsRoot := func(root string) bool { return strings.HasPrefix(root, name+"/") }
 	for _, root := range a.Roots {
 		if name == root {
 			return "a root of the workspace"
@@ -277,7 +279,7 @@ func (a Around) special(name string) string {
 		return "the home directory"
 	case a.Home != "" && strings.HasPrefix(path.Clean(a.Home), name+"/"):
 		return name + ", which holds the home directory"
-	case slices.ContainsFunc(a.Roots, func(root string) bool { return strings.HasPrefix(root, name+"/") }):
+	case slices.ContainsFunc(a.Roots, holdsRoot):
 		return name + ", which holds a root of the workspace"
 	}
 	return ""
@@ -297,9 +299,19 @@ func (a Around) absolute(dir, name string) string {
 	return path.Join(dir, name)
 }
 
-// mentions reports whether one of the texts is a word of the command.
-func mentions(c *shell.Command, texts ...string) bool {
-	return slices.ContainsFunc(c.Words, func(w shell.Word) bool { return slices.Contains(texts, w.Text) })
+// among reports whether a list that is separated by blanks holds a text.
+func among(list, text string) bool {
+	for entry := range strings.FieldsSeq(list) {
+		if entry == text {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions reports whether one of a list of texts is a word of the command.
+func mentions(c *shell.Command, texts string) bool {
+	return slices.ContainsFunc(c.Words, func(w shell.Word) bool { return among(texts, w.Text) })
 }
 
 // operands are the words that are not flags; behind a -- all are.
@@ -316,8 +328,8 @@ func operands(c *shell.Command) (words []shell.Word) {
 	return words
 }
 
-// recursive reports whether a program is told to go into directories, by one of the letters or in full. A flag that is not
-// literal may tell it so.
+// recursive reports whether a program is told to go into directories, by one of the letters or in
+// full. A flag that is not literal may tell it so.
 func recursive(c *shell.Command, letters string) bool {
 	return slices.ContainsFunc(c.Words, func(w shell.Word) bool {
 		long := strings.HasPrefix(w.Text, "--")

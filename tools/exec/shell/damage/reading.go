@@ -1,5 +1,5 @@
-// What a word of a command may come to, by the script and the environment. It errs towards what would be worst. What a
-// pattern of names stands for is not looked up.
+// What a word of a command may come to, by the script and the environment. It errs towards what
+// would be worst. What a pattern of names stands for is not looked up.
 
 package damage
 
@@ -25,8 +25,8 @@ type reading struct {
 	lost bool
 }
 
-// maxReadings bounds how many variables with several values are combined, maxText how long what they make can get: Linux
-// takes no longer path.
+// maxReadings bounds how many variables with several values are combined, maxText how long what
+// they make can get: Linux takes no longer path.
 const (
 	maxReadings = 64
 	maxText     = 4096
@@ -139,23 +139,23 @@ func (r *reader) command(script string) {
 	}
 }
 
-// output returns what a script that echoes something is known to print, and whether it prints anything for sure.
+// output returns what a script that echoes something is known to print, and whether it prints
+// anything for sure.
 func (r *reader) output(script string) (values []string, sure bool) {
-	if r.depth == maxDepth {
-		r.lose()
-		return nil, false
-	}
 	r.depth++
 	defer func() { r.depth-- }()
-	analysis := shell.Analyze(script)
-	if !r.scriptState.step(analysis.Walked) {
+	analysis := shell.Analysis{}
+	if r.depth <= maxDepth {
+		analysis = shell.Analyze(script)
+	}
+	if r.depth > maxDepth || !r.scriptState.step(analysis.Walked) {
 		r.lose()
 		return nil, false
 	}
 	commands := outermost(analysis.Commands)
 	sure = len(commands) == 1
 	for i := range commands {
-		if !slices.Contains(outputPrograms, path.Base(commands[i].Name)) {
+		if !among(outputPrograms, path.Base(commands[i].Name)) {
 			continue
 		}
 		for _, printed := range r.prints(&commands[i]) {
@@ -195,16 +195,13 @@ func (r *reader) vary(values []string, sure bool) {
 			}
 			found = append(found, next)
 		}
-		switch {
-		case !sure:
-			next := begun
-			next.guessed = true
-			next.leads = next.leads || slash && strings.Trim(next.text, "/") == ""
-			found = append(found, next)
-		case len(values) == 0:
-			next := begun
-			next.text += something
-			found = append(found, next)
+		if !sure {
+			begun.guessed = true
+			begun.leads = begun.leads || slash && strings.Trim(begun.text, "/") == ""
+			found = append(found, begun)
+		} else if len(values) == 0 {
+			begun.text += something
+			found = append(found, begun)
 		}
 	}
 	if len(found) > maxReadings {

@@ -1,6 +1,6 @@
-// What the commands of a script mean for those behind them: where they may run, what variables may hold, and which
-// command runs which. Conditions are not followed: whatever may have happened has. Where following ends, the state
-// records it.
+// What the commands of a script mean for those behind them: where they may run, what variables may
+// hold, and which command runs which. Conditions are not followed: whatever may have happened has.
+// Where following ends, the state records it.
 
 package damage
 
@@ -34,8 +34,8 @@ const (
 	maxDirs   = 64
 	maxValues = 16
 	maxDepth  = 8
-	// maxSteps bounds all of it: paths that are joined, readings that are made longer, words that the analysis of a text
-	// walks. It is reached after about 20 ms.
+	// maxSteps bounds all of it: paths that are joined, readings that are made longer, words that
+	// the analysis of a text walks. It is reached after about 20 ms.
 	maxSteps = 20_000
 )
 
@@ -76,9 +76,9 @@ func (t *scriptState) enter(c *shell.Command) {
 		words = []shell.Word{{Text: "~"}}
 	}
 	readings := t.readings(words[0])
-	if len(readings) > 1 || t.here == "" {
+	if len(readings) > 1 {
 		t.here = ""
-	} else {
+	} else if t.here != "" {
 		t.here = t.absolute(t.here, readings[0].text)
 	}
 	for _, r := range readings {
@@ -108,8 +108,8 @@ func (t *scriptState) reach(dir string) {
 	}
 }
 
-// A kind is what directories have in common from which the same names are worth asking about: the nearest directory above
-// that is worth asking about itself, and how far below that they are.
+// A kind is what directories have in common from which the same names are worth asking about: the
+// nearest directory above that is worth asking about itself, and how far below that they are.
 type kind struct {
 	above string
 	depth int
@@ -120,7 +120,7 @@ func (t *scriptState) kind(dir string) kind {
 	for rest := strings.Trim(dir, "/"); rest != ""; {
 		name, further, _ := strings.Cut(rest, "/")
 		next := path.Join(k.above, name)
-		if t.special(next) == "" && !slices.Contains(temporary, next) && !holdsDevices(next) {
+		if t.special(next) == "" && !among(temporary, next) && !holdsDevices(next) {
 			k.depth = 1 + strings.Count(rest, "/") // nothing below such a name is worth asking about
 			break
 		}
@@ -129,8 +129,8 @@ func (t *scriptState) kind(dir string) kind {
 	return k
 }
 
-// implausible reports whether a name in /, which a command would have there if it ran in dir, can be left out: it ran there only
-// if several cds had failed, and the name is not a common one there.
+// implausible reports whether a name in /, which a command would have there if it ran in dir, can
+// be left out: it ran there only if several cds had failed, and the name is not a common one there.
 func (t *scriptState) implausible(dir, name string) bool {
 	if name == "/" || path.Dir(name) != "/" || t.here == "" || dir == t.Dir || t.kind(dir) == t.kind(t.here) {
 		return false
@@ -139,12 +139,11 @@ func (t *scriptState) implausible(dir, name string) bool {
 }
 
 // topLevel is what there is in / by the Filesystem Hierarchy Standard 3.0 and on macOS.
-var topLevel = []string{
-	"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys",
-	"tmp", "usr", "var", "Applications", "Library", "System", "Users", "Volumes", "cores", "private",
-}
+var topLevel = strings.Fields("bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys" +
+	" tmp usr var Applications Library System Users Volumes cores private")
 
-// holdsDevices reports whether names below may be devices, which are told apart by their whole names.
+// holdsDevices reports whether names below may be devices, which are told apart by their whole
+// names.
 func holdsDevices(name string) bool {
 	return strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "/proc/")
 }
@@ -181,7 +180,8 @@ func (t *scriptState) valuesOf(name string) (values []string, sure bool) {
 	return values, false
 }
 
-// wrappersOf returns, for each command, the index of the nearest one in front of it that runs it, or -1 if the shell does.
+// wrappersOf returns, for each command, the index of the nearest one in front of it that runs it,
+// or -1 if the shell does.
 func wrappersOf(commands []shell.Command) []int {
 	list, last := make([]int, len(commands)), map[string]int{}
 	for i := range commands {
@@ -195,7 +195,8 @@ func wrappersOf(commands []shell.Command) []int {
 	return list
 }
 
-// feeder returns the command in front of command i, or of what runs it, whose output it may read; -1: there is none.
+// feeder returns the command in front of command i, or of what runs it, whose output it may read;
+// -1: there is none.
 func feeder(wrappers []int, i int) int {
 	for i > 0 && wrappers[i] == i-1 {
 		i--
@@ -203,18 +204,14 @@ func feeder(wrappers []int, i int) int {
 	return i - 1
 }
 
-// strays reports whether cd may go elsewhere than its operand, by what the environment holds.
-func (t *scriptState) strays() bool {
-	return slices.ContainsFunc(t.Environ, func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") })
-}
-
 // movers are wrappers with the flags that name a directory in which they run what they run.
-var movers = map[string][]string{"env": {"-C", "--chdir"}, "sudo": {"-D", "--chdir"}, "systemd-run": {"--working-directory"}}
+var movers = map[string]string{"env": "-C --chdir", "sudo": "-D --chdir", "systemd-run": "--working-directory"}
 
 // placesOf returns where command i may run: where the script is, and where what runs it goes.
 func (t *scriptState) placesOf(i int) []string {
 	dirs := t.dirs
-	if known := t.commands[i].Dirs; len(known) > 0 && !t.strays() {
+	strays := func(pair string) bool { return strings.HasPrefix(pair, "CDPATH=") } // cd may go elsewhere than its operand
+	if known := t.commands[i].Dirs; len(known) > 0 && !slices.ContainsFunc(t.Environ, strays) {
 		dirs = nil
 		for _, dir := range known {
 			dirs = append(dirs, t.absolute(t.Dir, dir))
@@ -222,7 +219,7 @@ func (t *scriptState) placesOf(i int) []string {
 	}
 	for k := t.wrappers[i]; k >= 0 && t.step(1); k = t.wrappers[k] {
 		words := t.commands[k].Words
-		for _, flag := range movers[path.Base(t.commands[k].Name)] {
+		for flag := range strings.FieldsSeq(movers[path.Base(t.commands[k].Name)]) {
 			for j, word := range words {
 				to, attached := strings.CutPrefix(word.Text, flag)
 				switch {
@@ -241,16 +238,17 @@ func (t *scriptState) placesOf(i int) []string {
 }
 
 // shells take the text of a script as a word.
-var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "eval", "su", "trap", "alias"}
+const shells = "bash sh dash zsh ksh eval su trap alias"
 
-// take takes in the commands, and behind each those of a script that is one of its words, where the shell analysis has
-// not listed them since the text is not literal, or that it is sent by an echo. beyond is one whose script is over a bound.
+// take takes in the commands, and behind each those of a script that is one of its words, where the
+// shell analysis has not listed them since the text is not literal, or that it is sent by an echo.
+// beyond is one whose script is over a bound.
 func (t *scriptState) take(commands []shell.Command) (beyond *shell.Command) {
 	wrappers := wrappersOf(commands)
 	for i := range commands {
 		c := &commands[i]
 		t.commands = append(t.commands, *c)
-		if !slices.Contains(shells, path.Base(c.Name)) {
+		if !among(shells, path.Base(c.Name)) {
 			continue
 		}
 		found := shell.Analyze(innerText(commands, wrappers, i))
@@ -290,7 +288,7 @@ func innerText(commands []shell.Command, wrappers []int, i int) string {
 		return strings.Join(texts, " ")
 	}
 	from := feeder(wrappers, i)
-	if len(operands(c)) > 0 || from < 0 || !slices.Contains(outputPrograms, commands[from].Name) {
+	if len(operands(c)) > 0 || from < 0 || !among(outputPrograms, commands[from].Name) {
 		return ""
 	}
 	for _, word := range operands(&commands[from]) {
@@ -300,7 +298,7 @@ func innerText(commands []shell.Command, wrappers []int, i int) string {
 }
 
 // outputPrograms print their operands.
-var outputPrograms = []string{"echo", "printf"}
+const outputPrograms = "echo printf"
 
 // prints returns the words that a command prints if it prints its operands.
 func (t *scriptState) prints(c *shell.Command) (found []reading) {
@@ -319,7 +317,8 @@ func (t *scriptState) prints(c *shell.Command) (found []reading) {
 
 var blanks = strings.NewReplacer(`\n`, " ", `\0`, " ")
 
-// outermost leaves out the commands of substitutions, which are listed before the command that has them in its words.
+// outermost leaves out the commands of substitutions, which are listed before the command that has
+// them in its words.
 func outermost(commands []shell.Command) (list []shell.Command) {
 	for _, c := range slices.Backward(commands) {
 		inside := func(w shell.Word) bool { return !w.Literal && strings.Contains(w.Text, c.Text) }
@@ -330,7 +329,8 @@ func outermost(commands []shell.Command) (list []shell.Command) {
 	return list
 }
 
-// unwrapped takes the double quotes off a word. What it expands between single quotes is expanded all the same.
+// unwrapped takes the double quotes off a word. What it expands between single quotes is expanded
+// all the same.
 func unwrapped(text string) string {
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
 		return text
