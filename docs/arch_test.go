@@ -45,9 +45,9 @@ var imports = map[string][]string{
 	},
 	"cmd/toold/internal/changes": {
 		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "gen/toold/v1",
-		"tools/fs/pathname", "tools/fs/workspace",
+		"tools/fs/workspace",
 	},
-	"cmd/toold/internal/cli":     {"clients/go", "cmd/toold/internal/terminal"},
+	"cmd/toold/internal/cli":     {"clients/go", "cmd/toold/internal/terminal", "gen/toold/v1", "tools/fs/pathname"},
 	"cmd/toold/internal/connect": {"clients/go", "cmd/toold/internal/cli", "daemon/access", "daemon/settings", "gen/toold/v1"},
 	"cmd/toold/internal/demo": {
 		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",

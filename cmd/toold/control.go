@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,26 +59,22 @@ func (s *app) stopCommand() *cobra.Command {
 		Long:    "Ends the daemon and returns when its process is gone. Running calls may finish for the drain time; --now ends them.",
 		Example: "  toold stop\n  toold stop --now",
 		Args:    cobra.NoArgs,
-		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.stop(ctx, now) }),
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
+			pid, gone, err := s.daemon.Stop(ctx, now)
+			switch {
+			case err != nil:
+			case pid == 0:
+				_, err = fmt.Fprintln(s.Stdout, "no daemon was running")
+			case gone:
+				_, err = fmt.Fprintf(s.Stdout, "process %d has ended\n", pid)
+			default:
+				_, err = fmt.Fprintf(s.Stdout, "process %d is ending\n", pid)
+			}
+			return err
+		}),
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "end running calls at once")
 	return cmd
-}
-
-// stop ends the daemon and prints what came of it.
-func (s *app) stop(ctx context.Context, now bool) error {
-	pid, gone, err := s.daemon.Stop(ctx, now)
-	switch {
-	case err != nil:
-		return err
-	case pid == 0:
-		_, err = fmt.Fprintln(s.Stdout, "no daemon was running")
-	case gone:
-		_, err = fmt.Fprintf(s.Stdout, "process %d has ended\n", pid)
-	default:
-		_, err = fmt.Fprintf(s.Stdout, "process %d is ending\n", pid)
-	}
-	return err
 }
 
 func (s *app) statusCommand() *cobra.Command {
@@ -122,7 +119,7 @@ func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 	row("process", fmt.Sprint(info.GetPid()))
 	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
 	row("root", info.GetDefaultRoot())
-	row("sandbox", terminal.TierName(info.GetSandbox()))
+	row("sandbox", terminal.Word(info.GetSandbox()))
 	row("sessions", fmt.Sprint(info.GetSessions()))
 	row("running", terminal.Count(int(info.GetRunningCalls()), "call"))
 	for _, warning := range info.GetWarnings() {
@@ -169,20 +166,9 @@ func (s *app) versionCommand() *cobra.Command {
 // versionLine returns what this program is.
 func versionLine() string {
 	in, out := groups()
-	return fmt.Sprintf("toold %s (%s, %s/%s) with %s%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, joinedWords(in), leftOut(out))
-}
-
-// joinedWords lists groups of tools.
-func joinedWords(words []string) string {
-	if len(words) == 0 {
-		return "no optional tools"
+	line := fmt.Sprintf("toold %s (%s, %s/%s) with %s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cmp.Or(strings.Join(in, ", "), "no optional tools"))
+	if len(out) > 0 {
+		line += "; left out: " + strings.Join(out, ", ")
 	}
-	return strings.Join(words, ", ")
-}
-
-func leftOut(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return "; left out: " + strings.Join(words, ", ")
+	return line
 }

@@ -11,8 +11,22 @@ import (
 	"github.com/toold/toold/daemon/dialect"
 )
 
-// formContent is only one call's content, as call prints it.
-const formContent = "content"
+// Forms in which results are printed.
+const (
+	formText      = "text"
+	formJSON      = "json"
+	formJSONL     = "jsonl"
+	formAnthropic = "anthropic"
+	formOpenAI    = "openai"
+	formResponses = "responses"
+	formContent   = "content" // only one call's content, as call prints it
+)
+
+// runForms are those that run has. appendForms are what is to be appended to the conversation with the model.
+var (
+	runForms    = []string{formText, formJSON, formJSONL, formAnthropic, formOpenAI, formResponses}
+	appendForms = runForms[3:]
+)
 
 func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) error {
 	uses := conv.Answers()

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,11 +50,11 @@ func (s *app) serveCommand() *cobra.Command {
 	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+access.DefaultStateDir()+"; with --socket a folder beside the socket)")
 	f.settings.add(cmd)
 	f.tcp.add(cmd)
-	flags.StringVar(&f.logFormat, "log-format", "console", "how the log is written: json or console")
+	f.logFormat = "console"
+	cli.AddChoice(cmd, &f.logFormat, "log-format", "", "how the log is written: json or console", "json", "console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
 	_ = flags.MarkHidden("ready-fd")
-	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "console"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -75,11 +76,8 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	if err != nil {
 		return err
 	}
-	state := f.state
-	if state == "" {
-		state = s.daemon.StateDir()
-	}
-	if state, err = filepath.Abs(state); err != nil {
+	state, err := filepath.Abs(cmp.Or(f.state, s.daemon.StateDir()))
+	if err != nil {
 		return fmt.Errorf("the state directory cannot be found: %w", err)
 	}
 	if err := f.settings.absolute(); err != nil {
@@ -155,10 +153,7 @@ func obey(signals <-chan os.Signal, d *daemon.Daemon, ended <-chan struct{}) {
 }
 
 func servedRoot(root string) (string, error) {
-	if root == "" {
-		root = "."
-	}
-	absolute, err := filepath.Abs(root)
+	absolute, err := filepath.Abs(root) // empty: the working directory
 	if err != nil {
 		return "", fmt.Errorf("the root cannot be found: %w", err)
 	}
@@ -177,13 +172,8 @@ func newLog(format string) (*zap.Logger, error) {
 	config.DisableStacktrace = true // a failed call is not a crash; the daemon logs the stack of one itself
 	config.Sampling = nil           // what is worth a line is worth each of its lines
 	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
-	switch format {
-	case "json":
-	case "console":
-		config.Encoding = "console"
+	if config.Encoding = format; format == "console" {
 		config.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
-	default:
-		return nil, cli.Misused("the log format %q is not known: choose json or console", format)
 	}
 	return config.Build()
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,27 +31,28 @@ func (f *settingsFiles) add(cmd *cobra.Command) {
 }
 
 // absolute makes the paths such that messages name them well, wherever they are read.
-func (f *settingsFiles) absolute() error {
+func (f *settingsFiles) absolute() (err error) {
 	for _, path := range []*string{&f.user, &f.managed} {
-		if *path == "" {
-			continue
+		if *path != "" && err == nil {
+			*path, err = filepath.Abs(*path)
 		}
-		whole, err := filepath.Abs(*path)
-		if err != nil {
-			return cli.Misused("%s cannot be found: %v", *path, err)
-		}
-		*path = whole
 	}
-	return nil
+	return err
 }
 
-func (f *settingsFiles) open() (*settings.Store, error) {
-	if err := f.absolute(); err != nil {
-		return nil, err
-	}
+// store opens the files.
+func (f *settingsFiles) store() *settings.Store {
 	sources := settings.DefaultSources(f.user)
 	sources.ManagedDir = f.managed
-	return settings.Open(sources), nil
+	return settings.Open(sources)
+}
+
+// here returns the open files and the folder that a command was given, else the working directory. Nothing is looked for further up.
+func (f *settingsFiles) here(args []string) (store *settings.Store, root string, err error) {
+	if err = f.absolute(); err == nil {
+		root, err = servedRoot(strings.Join(args, "")) // one at most
+	}
+	return f.store(), root, err
 }
 
 func (s *app) settingsCommand() *cobra.Command {
@@ -65,11 +67,7 @@ func (s *app) settingsCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: cli.Action(func(_ context.Context, args []string) error {
-			store, err := files.open()
-			if err != nil {
-				return err
-			}
-			root, err := workspaceOf(args)
+			store, root, err := files.here(args)
 			if err != nil {
 				return err
 			}
@@ -78,14 +76,6 @@ func (s *app) settingsCommand() *cobra.Command {
 	}
 	files.add(cmd)
 	return cmd
-}
-
-// workspaceOf is the folder that a command was given, else the working directory. Nothing is looked for further up.
-func workspaceOf(args []string) (string, error) {
-	if len(args) == 0 {
-		return servedRoot("")
-	}
-	return servedRoot(args[0])
 }
 
 func (s *app) showSettings(now *settings.Settings) error {

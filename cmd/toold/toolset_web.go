@@ -18,9 +18,7 @@ const webBuilt = true
 
 func webTools(files settingsFiles) []tools.Tool {
 	agent := "toold/" + version + " (+https://github.com/toold/toold)"
-	sources := settings.DefaultSources(files.user)
-	sources.ManagedDir = files.managed
-	store := settings.Open(sources)
+	store := files.store()
 	return []tools.Tool{
 		webfetch.Tool(agent),
 		websearch.Tool(agent, func() (websearch.Backend, bool) { return backendOf(store.Load(settings.Scope{}).WebSearch) }),

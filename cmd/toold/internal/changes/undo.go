@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -40,7 +41,7 @@ func UndoCommand(daemon *connect.Finder) *cobra.Command {
 		Example: "  toold undo\n  toold undo --turn 3 --session work --dry-run\n  toold undo toolu_01 --path src/main.go --yes",
 		Args:    cobra.MaximumNArgs(1),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return f.read(cmd, args) },
-		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.undo(ctx, f) }),
+		RunE:    s.Action(func(ctx context.Context, l *toold.Conn, _ []string) error { return s.undo(ctx, l, f) }),
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -50,25 +51,25 @@ func UndoCommand(daemon *connect.Finder) *cobra.Command {
 	return cmd
 }
 
-func (s changes) undo(ctx context.Context, f undoFlags) error {
-	l, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s changes) undo(ctx context.Context, l *toold.Conn, f undoFlags) error {
 	request, plan, err := s.undoPlan(ctx, l, f)
 	if err != nil {
 		return err
 	}
-	if f.dryRun {
-		return s.tellPlan(plan, f)
+	conflicts := len(plan.GetConflicts()) + int(plan.GetMoreConflicts())
+	switch {
+	case !s.JSON:
+		err = s.showPlan(plan)
+	case f.dryRun:
+		err = terminal.PrintJSON(s.Stdout, plan)
 	}
-	if !s.JSON {
-		if err := s.showPlan(plan); err != nil {
-			return err
-		}
-	}
-	switch conflicts := len(plan.GetConflicts()) + int(plan.GetMoreConflicts()); {
+	switch {
+	case err != nil:
+		return err
+	case f.dryRun && conflicts > 0 && !f.force:
+		return &cli.Error{Code: cli.ExitFailed}
+	case f.dryRun:
+		return nil
 	case conflicts > 0 && !f.force:
 		return cli.Failed("nothing was put back, since %s not as the last call has left it. Leave it out with --path, or put it back all the same with --force", isOrAre(conflicts))
 	case len(plan.GetFiles()) == 0:
@@ -176,29 +177,11 @@ func (s changes) undoPlan(ctx context.Context, l *toold.Conn, f undoFlags) (*too
 	}
 }
 
-// tellPlan shows what would be done. Conflicts make it a failure.
-func (s changes) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
-	if s.JSON {
-		if err := terminal.PrintJSON(s.Stdout, plan); err != nil {
-			return err
-		}
-	} else if err := s.showPlan(plan); err != nil {
-		return err
-	}
-	if len(plan.GetConflicts()) > 0 && !f.force {
-		return &cli.Error{Code: cli.ExitFailed}
-	}
-	return nil
-}
-
 func (s changes) showPlan(plan *tooldv1.RestoreResponse) error {
-	p := terminal.Open(s.Stdout)
-	if err := terminal.PrintDiffs(s.Stdout, p, plan.GetFiles()); err != nil {
+	if _, err := io.WriteString(s.Stdout, terminal.DiffsText(plan.GetFiles(), terminal.Open(s.Stdout))); err != nil {
 		return err
 	}
-	if n := plan.GetMoreRestored(); n > 0 {
-		fmt.Fprintf(s.Stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
-	}
+	s.tellMore(plan.GetMoreRestored())
 	if n := plan.GetUndoneCalls(); n > 0 && filesOf(plan) > 0 {
 		fmt.Fprintf(s.Stderr, "This takes back what %s changed in %s.\n", terminal.Count(int(n), "call"), terminal.Count(filesOf(plan), "file"))
 	}
@@ -209,10 +192,10 @@ func (s changes) showPlan(plan *tooldv1.RestoreResponse) error {
 
 // confirm asks the person at the terminal.
 func (s changes) confirm(files int) error {
-	if !terminal.Open(s.Stderr).Terminal || s.JSON {
-		return cli.Misused("nobody can be asked here: look with --dry-run, and say --yes to put the files back")
+	line, err := "", terminal.ErrNone
+	if terminal.Open(s.Stderr).Terminal && !s.JSON {
+		line, err = terminal.Ask(fmt.Sprintf("Put back %s? [y]es, [n]o: ", terminal.Count(files, "file")))
 	}
-	line, err := terminal.Ask(fmt.Sprintf("Put back %s? [y]es, [n]o: ", terminal.Count(files, "file")))
 	if errors.Is(err, terminal.ErrNone) {
 		return cli.Misused("nobody can be asked here (%v): look with --dry-run, and say --yes to put the files back", err)
 	}

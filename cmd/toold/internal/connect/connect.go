@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
@@ -55,6 +56,18 @@ func (f *Finder) Connect(ctx context.Context) (*toold.Conn, error) {
 		return l, err
 	}
 	return f.upgraded(ctx, l)
+}
+
+// Action adapts a command's body that talks to the daemon: it connects and closes the connection. See [cli.Action].
+func (f *Finder) Action(body func(ctx context.Context, l *toold.Conn, args []string) error) func(*cobra.Command, []string) error {
+	return cli.Action(func(ctx context.Context, args []string) error {
+		l, err := f.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return body(ctx, l, args)
+	})
 }
 
 // Redial returns a Dial that returns l first, unless it is nil, and connects each time after that.

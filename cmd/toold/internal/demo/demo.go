@@ -162,7 +162,7 @@ func (s demo) play(ctx context.Context, st *stage) (*turn.Turn, error) {
 	p := terminal.Open(s.Stdout)
 	c.Prompter = terminal.NewPrompter(p, c.Input)
 	defer c.Prompter.Close()
-	c.Attach.Capabilities = &tooldv1.Capabilities{Answers: c.Prompter != nil}
+	c.Attach.Capabilities = &tooldv1.Capabilities{Answers: c.Prompter.Asks()}
 	fmt.Fprintf(s.Stdout, "%s\n\n", p.Ink.Strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
 	if p.Live() {
 		c.Renderer = &terminal.Renderer{Page: p}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -44,11 +45,10 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 			a.peer = terminal.PeerWords(p)
 		}
 	case *tooldv1.ExecuteResponse_Accepted:
-		title := e.Accepted.GetTitle()
-		if title == "" {
-			title = e.Accepted.GetName()
+		called := e.Accepted
+		a.calls[key] = &audited{
+			name: called.GetName(), title: cmp.Or(called.GetTitle(), called.GetName()), peer: a.peer, input: called.GetInputJson(), accepted: event.GetTime().AsTime(),
 		}
-		a.calls[key] = &audited{name: e.Accepted.GetName(), title: title, peer: a.peer, input: e.Accepted.GetInputJson(), accepted: event.GetTime().AsTime()}
 		a.order = append(a.order, key)
 	case *tooldv1.ExecuteResponse_Started:
 		if c := a.calls[key]; c != nil {
@@ -60,7 +60,7 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 			c = &audited{title: terminal.CallOf(event), peer: a.peer}
 		}
 		delete(a.calls, key)
-		if a.wanted.call(c.name, event.GetTime().AsTime(), terminal.OutcomeWord(e.ToolResult.GetOutcome())) {
+		if a.wanted.call(c.name, event.GetTime().AsTime(), terminal.Word(e.ToolResult.GetOutcome())) {
 			lines = a.ended(c, event.GetTime().AsTime(), e.ToolResult)
 		}
 	}
@@ -90,7 +90,7 @@ func (a *audit) ended(c *audited, at time.Time, r *tooldv1.ToolResult) []string 
 	if ran := r.GetUsage().GetRan(); c.started != nil && ran != nil {
 		took = terminal.Span(ran.AsDuration())
 	}
-	return append([]string{a.heading(c, at, style, terminal.OutcomeWord(r.GetOutcome()), took)}, a.reasons(c, r)...)
+	return append([]string{a.heading(c, at, style, terminal.Word(r.GetOutcome()), took)}, a.reasons(c, r)...)
 }
 
 // heading is the first line of a call, behind one that names who had it done, if that is another client than before.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -33,9 +35,10 @@ func ModeName(mode tooldv1.PermissionMode) string {
 	return mode.String()
 }
 
-// TierName returns the name of a sandbox tier, as the documentation writes it.
-func TierName(t tooldv1.SandboxTier) string {
-	return strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
+// Word returns a value of an enum of the wire as the documentation writes it: "ok", "timed_out", "forbidden".
+func Word(value protoreflect.Enum) string {
+	prefix, _ := strings.CutSuffix(string(value.Descriptor().Values().ByNumber(0).Name()), "UNSPECIFIED")
+	return strings.ToLower(strings.TrimPrefix(fmt.Sprint(value), prefix))
 }
 
 // Count is a number with its noun: "1 call", "2 calls".

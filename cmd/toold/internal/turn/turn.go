@@ -39,7 +39,7 @@ type Turn struct {
 	Feed     <-chan Arrival     // brings more tool uses; nil: no more come
 	Soft     bool               // an interrupt lets calls finish whose tool is not interruptible
 	Renderer *terminal.Renderer // nil: nothing is drawn
-	Prompter *terminal.Prompter // nil: the user cannot be asked
+	Prompter *terminal.Prompter
 	// Seen is called with each event, and its error ends the turn; nil: it is not called.
 	Seen func(*tooldv1.ExecuteResponse) error
 
@@ -172,7 +172,7 @@ func (t *Turn) stop() error {
 		t.overdue = time.After(stopPatience)
 	}
 	for _, call := range slices.Backward(t.State.Calls) {
-		if call.State == terminal.Ended || call.State == terminal.Refused {
+		if call.Over() {
 			continue
 		}
 		cancel := &tooldv1.Cancel{ToolUseId: call.ID, Reason: StopReason}
@@ -252,7 +252,7 @@ const leastHeight = 16
 
 // makeRoom keeps up to a third of the terminal for the live view while a question stands.
 func (t *Turn) makeRoom() {
-	if t.Renderer == nil || t.Prompter == nil {
+	if t.Renderer == nil {
 		return
 	}
 	t.Prompter.Top = 0
