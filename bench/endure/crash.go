@@ -213,7 +213,7 @@ func (c *customer) begin(ctx context.Context, d *server, seen func()) error {
 	if err != nil {
 		return nil //nolint:nilerr // it may be killed this early
 	}
-	defer conn.hangUp()
+	defer conn.HangUp()
 	_ = conn.send(c.turn, c.uses)
 	for {
 		_, err := conn.receive()
@@ -234,7 +234,7 @@ func (c *customer) resume(ctx context.Context, d *server) error {
 	if err != nil {
 		return err
 	}
-	defer conn.hangUp()
+	defer conn.HangUp()
 	if err := conn.send(c.turn, c.uses); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (c *customer) resume(ctx context.Context, d *server) error {
 	if err := c.effects(); err != nil {
 		return violation{fmt.Errorf("session %s: %w", c.tag, err)}
 	}
-	_, err = tooldv1.NewSessionServiceClient(d.conn).CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.tag})
+	_, err = d.conn.Sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.tag})
 	return err
 }
 
@@ -258,7 +258,7 @@ func (c *customer) replayed(ctx context.Context, d *server) error {
 	if err != nil {
 		return err
 	}
-	defer conn.hangUp()
+	defer conn.HangUp()
 	for whole.Last() < c.ledger.Last() {
 		if _, err := conn.receive(); err != nil {
 			return err

@@ -68,7 +68,7 @@ func (d *server) stay(ctx context.Context) (*steady, error) {
 	if _, err := first.receive(); err != nil {
 		return nil, err
 	}
-	first.hangUp()
+	first.HangUp()
 	c, err := d.attach(ctx, flappingSession, ledger.New(), tooldv1.Role_ROLE_COMPANION)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *steady) wait(last uint64) error {
 		select {
 		case n := <-s.seen:
 			if n >= last {
-				s.hangUp()
+				s.HangUp()
 				var broken violation
 				if err := <-s.done; errors.As(err, &broken) {
 					return broken
@@ -185,7 +185,7 @@ func flapping(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer c.hangUp()
+	defer c.HangUp()
 	for n := ended(l); turns > 0; turns-- {
 		if err := c.turnOf(n, memory); err != nil {
 			return err
