@@ -101,13 +101,8 @@ func (f *Finder) reach(ctx context.Context, absent func(context.Context) error) 
 	var err error
 	for range connectTries {
 		err = f.find(ctx)
-		if silent := new(silentDaemon); errors.As(err, &silent) {
-			silent.process.release()
-			if errors.Is(silent.cause, errNone) { // it may be about to listen, which is absent's to wait for
-				err = silent.cause
-			}
-		}
-		if errors.Is(err, errNone) {
+		silent, is := errors.AsType[*silentDaemon](err)
+		if errors.Is(err, errNone) || is && errors.Is(silent.cause, errNone) { // it may be about to listen, which is absent's to wait for
 			err = absent(ctx)
 		}
 		if err != nil {
