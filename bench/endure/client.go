@@ -115,3 +115,21 @@ func (c *client) unanswered(turn string, uses []use) string {
 	}
 	return ""
 }
+
+// replays sees that a client which has seen nothing is sent the same as is in a ledger.
+func (d *server) replays(ctx context.Context, session string, seen *ledger.Ledger) error {
+	c, err := d.attach(ctx, session, ledger.New(), tooldv1.Role_ROLE_COMPANION)
+	if err != nil {
+		return err
+	}
+	defer c.HangUp()
+	for c.ledger.Last() < seen.Last() {
+		if _, err := c.receive(); err != nil {
+			return err
+		}
+	}
+	if n := c.ledger.Differs(seen); n > 0 {
+		return violation{fmt.Errorf("session %s: record %d is replayed as another than was seen", session, n)}
+	}
+	return nil
+}

@@ -121,40 +121,22 @@ func (d *server) killClients(ctx context.Context, span, every time.Duration) (ki
 	if err != nil {
 		return 0, err
 	}
-	until := time.Now().Add(span)
-	for {
-		last := time.Now().After(until)
-		turns := "1000000"
+	for until := time.Now().Add(span); ; kills++ {
+		limit, turns, last := every, "1000000", time.Now().After(until)
 		if last {
-			turns = "1"
+			limit, turns = patience, "1"
 		}
-		cmd := exec.CommandContext(ctx, self, "flapping", d.socket(), d.root(), d.memory(), turns)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			return kills, err
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		blow := time.After(every)
-		if last {
-			blow = time.After(patience)
-		}
-		select {
-		case err := <-ended:
-			if last && err == nil {
-				return kills, nil
-			}
-			return kills, fmt.Errorf("the client ended by itself: %w\n%s", err, said.String())
-		case <-blow:
-			_ = cmd.Process.Kill()
-			if err := <-ended; err == nil {
-				return kills, errors.New("the client ended before it was told to")
-			}
-			kills++
-		}
-		if last {
+		life, kill := context.WithTimeout(ctx, limit)
+		said, err := exec.CommandContext(life, self, "flapping", d.socket(), d.root(), d.memory(), turns).CombinedOutput()
+		killed := life.Err() != nil
+		kill()
+		switch {
+		case last && err == nil:
+			return kills, nil
+		case last && killed:
 			return kills, violation{errors.New("the last client did not come to the end of a turn")}
+		case err == nil || !killed:
+			return kills, fmt.Errorf("the client ended by itself: %w\n%s", err, said)
 		}
 	}
 }
@@ -186,11 +168,10 @@ func flapping(ctx context.Context, args []string) error {
 		return err
 	}
 	defer c.HangUp()
-	for n := ended(l); turns > 0; turns-- {
+	for n := ended(l); turns > 0; n, turns = n+1, turns-1 {
 		if err := c.turnOf(n, memory); err != nil {
 			return err
 		}
-		n++
 	}
 	return nil
 }
@@ -217,15 +198,10 @@ func (c *client) turnOf(n int, memory io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if c.ledger.Last() == before {
-			continue
-		}
-		var record bytes.Buffer
-		if _, err := protodelim.MarshalTo(&record, event); err != nil {
-			return err
-		}
-		if _, err := memory.Write(record.Bytes()); err != nil {
-			return err
+		if c.ledger.Last() > before {
+			if _, err := protodelim.MarshalTo(memory, event); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -59,15 +60,25 @@ func (s *app) serveCommand() *cobra.Command {
 }
 
 func (s *app) serve(f serving) error {
-	ready := readiness(f.readyFD)
+	var ready *os.File // nil: no process waits for it
+	if f.readyFD > 0 {
+		syscall.CloseOnExec(f.readyFD) // no process that the daemon starts may hold it open
+		ready = os.NewFile(uintptr(f.readyFD), "readiness")
+	}
 	err := s.serveUntilDone(f, ready)
 	if err != nil {
-		ready.say(strings.ReplaceAll(err.Error(), "\n", "; "))
+		announce(ready, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return err
 }
 
-func (s *app) serveUntilDone(f serving, ready *announcer) error {
+// announce reports to the process that started the daemon how the start went, once: the pipe is closed then.
+func announce(ready *os.File, text string) {
+	_, _ = ready.WriteString(text + "\n")
+	_ = ready.Close()
+}
+
+func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	log, err := newLog(f.logFormat)
 	if err != nil {
 		return err
@@ -77,11 +88,8 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 		return err
 	}
 	state, err := filepath.Abs(cmp.Or(f.state, s.daemon.StateDir()))
-	if err != nil {
-		return fmt.Errorf("the state directory cannot be found: %w", err)
-	}
-	if err := f.settings.absolute(); err != nil {
-		return err
+	if err := errors.Join(err, f.settings.absolute()); err != nil {
+		return fmt.Errorf("the state directory or the settings cannot be found: %w", err)
 	}
 	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
@@ -89,52 +97,45 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	if err != nil {
 		return err
 	}
-	listeners := []net.Listener{listener}
+	listeners, places := []net.Listener{listener}, []string{s.daemon.Socket}
 	tcp, err := f.tcp.open(state)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
 	if tcp != nil {
-		listeners = append(listeners, tcp)
+		listeners, places = append(listeners, tcp), append(places, f.tcp.said(tcp))
 	}
-	d, err := daemon.New(daemon.Config{
-		Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
-		Log: log, IdleExit: f.idleExit,
-	})
+	var d *daemon.Daemon
+	if err == nil {
+		d, err = daemon.New(daemon.Config{
+			Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
+			Log: log, IdleExit: f.idleExit,
+		})
+	}
 	if err != nil {
 		for _, l := range listeners {
 			err = errors.Join(err, l.Close())
 		}
 		return err
 	}
-	places := []string{s.daemon.Socket}
-	if tcp != nil {
-		places = append(places, f.tcp.said(tcp))
-	}
 	return s.serveOn(listeners, places, d, log, ready)
 }
 
 // serveOn serves on the listeners, which are at those places.
-func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
+func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *os.File) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
-	obeyed := make(chan struct{})
-	go func() {
-		defer close(obeyed)
-		obey(signals, d, ended)
-	}()
+	var obeying sync.WaitGroup
+	obeying.Go(func() { obey(signals, d, ended) })
 	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if ready == nil {
 		for _, place := range places {
 			fmt.Fprintf(s.Stdout, "toold %s listens on %s\n", version, place)
 		}
 	}
-	ready.say(strings.TrimSpace(connect.ReadyWord))
+	announce(ready, strings.TrimSpace(connect.ReadyWord))
 	err := d.Serve(listeners...)
 	close(ended)
-	<-obeyed
+	obeying.Wait()
 	log.Info("ended", zap.Error(err))
 	return err
 }
@@ -176,25 +177,4 @@ func newLog(format string) (*zap.Logger, error) {
 		config.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
 	}
 	return config.Build()
-}
-
-// An announcer reports to the process that started the daemon how the start went. A nil announcer does nothing.
-type announcer struct{ pipe *os.File }
-
-func readiness(fd int) *announcer {
-	if fd <= 0 {
-		return nil
-	}
-	syscall.CloseOnExec(fd) // no process that the daemon starts may hold it open
-	return &announcer{os.NewFile(uintptr(fd), "readiness")}
-}
-
-// say reports text once, and closes the pipe.
-func (a *announcer) say(text string) {
-	if a == nil || a.pipe == nil {
-		return
-	}
-	_, _ = a.pipe.WriteString(text + "\n")
-	_ = a.pipe.Close()
-	a.pipe = nil
 }
