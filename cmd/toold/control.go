@@ -5,11 +5,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,11 +38,7 @@ func (s *app) startCommand() *cobra.Command {
 				return err
 			}
 			defer l.Close()
-			if s.JSON {
-				return terminal.PrintJSON(s.Stdout, info)
-			}
-			_, err = fmt.Fprintf(s.Stdout, "toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.daemon.Socket)
-			return err
+			return s.Show(info, fmt.Sprintf("toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.daemon.Socket))
 		}),
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "put this program in the place of a daemon that runs, whatever its version")
@@ -90,25 +84,22 @@ func (s *app) statusCommand() *cobra.Command {
 				return err
 			}
 			defer l.Close()
-			if s.JSON {
-				return terminal.PrintJSON(s.Stdout, info)
-			}
 			list, err := l.ListSessions(ctx, false)
 			if err != nil {
 				return err
 			}
-			if err := s.printInfo(info); err != nil || len(list) == 0 {
-				return err
+			text := s.infoText(info)
+			if len(list) > 0 {
+				text += "\n" + sessionTable(list)
 			}
-			_, _ = fmt.Fprintln(s.Stdout)
-			return sessionTable(s.Stdout, list)
+			return s.Show(info, text)
 		}),
 	}
 }
 
-func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
-	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, terminal.VisibleLine(value)) }
+func (s *app) infoText(info *tooldv1.GetInfoResponse) string {
+	var rows [][]string
+	row := func(name, value string) { rows = append(rows, []string{name, value}) }
 	row("version", info.GetVersion())
 	if s.daemon.Remote.Address != "" {
 		row("address", s.daemon.Where())
@@ -137,7 +128,7 @@ func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 			row("state", s.daemon.StateDir())
 		}
 	}
-	return t.Flush()
+	return terminal.Table(rows...)
 }
 
 func (s *app) versionCommand() *cobra.Command {
@@ -148,17 +139,13 @@ func (s *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: cli.Action(func(context.Context, []string) error {
 			in, _ := groups()
-			if !s.JSON {
-				_, err := fmt.Fprintln(s.Stdout, versionLine())
-				return err
-			}
-			return json.NewEncoder(s.Stdout).Encode(struct {
+			return s.Show(struct {
 				Version string   `json:"version"`
 				Go      string   `json:"go"`
 				OS      string   `json:"os"`
 				Arch    string   `json:"arch"`
 				Groups  []string `json:"groups"` // of tools, of those that a build can leave out
-			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH, append([]string{}, in...)})
+			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH, append([]string{}, in...)}, versionLine()+"\n")
 		}),
 	}
 }

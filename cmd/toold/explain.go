@@ -84,14 +84,9 @@ func (s *app) explain(ctx context.Context, l *toold.Conn, request *tooldv1.Expla
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		err = terminal.PrintJSON(s.Stdout, response)
-	} else {
-		u := request.GetToolUse()
-		call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
-		_, err = io.WriteString(s.Stdout, explanationText(call, response, terminal.Open(s.Stdout).Ink))
-	}
-	if err != nil {
+	u := request.GetToolUse()
+	call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
+	if err := s.Show(response, explanationText(call, response, terminal.Open(s.Stdout).Ink)); err != nil {
 		return err
 	}
 	switch response.GetDecision() {

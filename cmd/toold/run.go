@@ -163,9 +163,9 @@ func (s *app) runTurn(ctx context.Context, first turn.Arrival, in *turn.Feed, f 
 	if err != nil {
 		return err
 	}
-	c := &turn.Turn{Console: s.Console, Dial: s.daemon.Redial(l), Attach: attach, Uses: first.Uses, End: first.End, Soft: f.interrupt == interruptSoft}
+	c := &turn.Turn{Console: s.Console, Dial: s.daemon.Redial(l), Attach: attach, First: first, Soft: f.interrupt == interruptSoft}
 	defer c.Close()
-	if in != nil && first.End == nil {
+	if in != nil {
 		c.Feed = in.Arrivals
 	}
 	err = s.converse(ctx, c, cmp.Or(f.turn, first.ID), f, form)
@@ -206,11 +206,9 @@ func (s *app) converse(ctx context.Context, c *turn.Turn, id string, f turnFlags
 	if inTerminal && f.turn == "" { // what is run again is meant to run again
 		id = "run-" + uuid.NewString()
 	}
-	c.State = turn.NewState(id, c.Attach.GetRoots()[0], c.Uses)
+	c.State = terminal.NewTurnState(id, c.Attach.GetRoots()[0])
 	shown := terminal.Open(s.Stderr)
-	if shown.Live() {
-		c.Renderer = &terminal.Renderer{Page: shown}
-	}
+	c.Renderer.Page = shown
 	c.Prompter = terminal.NewPrompter(shown, c.Input)
 	defer c.Prompter.Close()
 	c.Prompter.Passing = c.Attach.GetSessionId() == ""

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,34 +31,26 @@ func (s *app) sessionsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s.JSON {
-				return terminal.PrintJSON(s.Stdout, &tooldv1.ListSessionsResponse{Sessions: list})
-			}
-			return sessionTable(s.Stdout, list)
+			return s.Show(&tooldv1.ListSessionsResponse{Sessions: list}, sessionTable(list))
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed sessions too, as long as they are kept")
 	return cmd
 }
 
-func sessionTable(w io.Writer, sessions []*tooldv1.Session) error {
+func sessionTable(sessions []*tooldv1.Session) string {
 	if len(sessions) == 0 {
-		_, err := fmt.Fprintln(w, "no sessions")
-		return err
+		return "no sessions\n"
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SESSION\tSTATE\tCLIENT\tAGE\tCALLS\tQUESTIONS\tTASKS\tDIRECTORY")
+	rows := [][]string{{"SESSION", "STATE", "CLIENT", "AGE", "CALLS", "QUESTIONS", "TASKS", "DIRECTORY"}}
 	for _, x := range sessions {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", terminal.VisibleLine(x.GetSessionId()), sessionState(x),
-			terminal.Fit(clientWord(x.GetClient()), 20), ageWord(time.Since(x.GetCreated().AsTime())), x.GetOpenCalls(), x.GetOpenQuestions(),
-			len(x.GetBackgroundTasks()), terminal.VisibleLine(x.GetWorkingDirectory()))
+		client := strings.TrimSpace(x.GetClient().GetName() + " " + x.GetClient().GetVersion()) // that attached last
+		rows = append(rows, []string{
+			x.GetSessionId(), sessionState(x), cmp.Or(terminal.Fit(terminal.VisibleLine(client), 20), "-"), ageWord(time.Since(x.GetCreated().AsTime())),
+			fmt.Sprint(x.GetOpenCalls()), fmt.Sprint(x.GetOpenQuestions()), fmt.Sprint(len(x.GetBackgroundTasks())), x.GetWorkingDirectory(),
+		})
 	}
-	return t.Flush()
-}
-
-// clientWord names the client that attached last.
-func clientWord(c *tooldv1.ClientInfo) string {
-	return cmp.Or(terminal.VisibleLine(strings.TrimSpace(c.GetName()+" "+c.GetVersion())), "-")
+	return terminal.Table(rows...)
 }
 
 // ageWord is a time that has passed, by its largest unit.
@@ -116,21 +107,15 @@ func (s *app) listTools(ctx context.Context, l *toold.Conn, request *tooldv1.Lis
 		_, err := io.WriteString(s.Stdout, list.GetDefinitionsJson()+"\n")
 		return err
 	}
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, list)
-	}
-	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, tool := range list.GetTools() {
-		about, level := firstLine(tool.GetDescription()), ""
-		if tool.GetUnavailable() != "" {
-			about = terminal.VisibleLine(tool.GetUnavailable())
-		}
+		about, level := cmp.Or(tool.GetUnavailable(), firstLine(tool.GetDescription())), ""
 		if tool.GetLevel() != tooldv1.Level_LEVEL_UNSPECIFIED { // how far a call can reach at most
 			level = terminal.Word(tool.GetLevel())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.VisibleLine(tool.GetName()), level, toolTraits(tool), terminal.Fit(about, 90))
+		rows = append(rows, []string{tool.GetName(), level, toolTraits(tool), terminal.Fit(terminal.VisibleLine(about), 90)})
 	}
-	return t.Flush()
+	return s.Show(list, terminal.Table(rows...))
 }
 
 func toolTraits(t *tooldv1.Tool) string {

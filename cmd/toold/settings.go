@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -79,16 +78,14 @@ func (s *app) settingsCommand() *cobra.Command {
 }
 
 func (s *app) showSettings(now *settings.Settings) error {
-	var err error
-	if s.JSON {
-		shown := struct {
+	var text strings.Builder
+	err := now.Print(&text)
+	if err == nil {
+		err = s.Show(struct {
 			Settings  []settingJSON `json:"settings"`
 			Untrusted []string      `json:"untrusted"`
 			Warnings  []string      `json:"warnings"`
-		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.WarningTexts()...)}
-		err = json.NewEncoder(s.Stdout).Encode(shown)
-	} else {
-		err = now.Print(s.Stdout)
+		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.WarningTexts()...)}, text.String())
 	}
 	if err == nil && len(now.Broken) > 0 {
 		return cli.Failed("%s cannot be used; the warnings say why", terminal.Count(len(now.Broken), "settings file"))

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,11 +94,7 @@ func (s *app) trust(store *settings.Store, root string, showOnly bool) error {
 
 // tellTrust prints what became of a workspace.
 func (s *app) tellTrust(now trustJSON, words string) error {
-	if s.JSON {
-		return json.NewEncoder(s.Stdout).Encode(now)
-	}
-	_, err := fmt.Fprintln(s.Stdout, terminal.VisibleLine(now.Root+words))
-	return err
+	return s.Show(now, terminal.VisibleLine(now.Root+words)+"\n")
 }
 
 // gain is what the workspace's own files set that does not count unless they are trusted.

@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -67,15 +66,13 @@ func (s changes) show(list *tooldv1.ListCheckpointsResponse, session string, sta
 	if len(list.GetCheckpoints()) == 0 {
 		return cli.Failed("session %q has changed nothing there that is kept. \"toold log --session %s\" shows what it did", session, session)
 	}
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, list)
-	}
 	p := terminal.Open(s.Stdout)
 	text := terminal.DiffsText(list.GetNet(), p)
 	if stat {
 		text = terminal.StatText(list.GetNet(), p.Ink)
 	}
-	_, err := io.WriteString(s.Stdout, text)
-	s.tellMore(list.GetMoreNet())
-	return err
+	if !s.JSON {
+		s.tellMore(list.GetMoreNet())
+	}
+	return s.Show(list, text)
 }

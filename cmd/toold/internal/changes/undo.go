@@ -71,7 +71,7 @@ func (s changes) undo(ctx context.Context, l *toold.Conn, f undoFlags) error {
 	case f.dryRun:
 		return nil
 	case conflicts > 0 && !f.force:
-		return cli.Failed("nothing was put back, since %s not as the last call has left it. Leave it out with --path, or put it back all the same with --force", isOrAre(conflicts))
+		return cli.Failed("nothing was put back, since %s changed after the last call. Leave it out with --path, or put it back all the same with --force", terminal.Count(conflicts, "file"))
 	case len(plan.GetFiles()) == 0:
 		return s.nothingToUndo(ctx, l, request, plan)
 	}
@@ -88,14 +88,6 @@ func (s changes) undo(ctx context.Context, l *toold.Conn, f undoFlags) error {
 	return s.tellDone(plan, done)
 }
 
-// isOrAre returns the verb for that many files.
-func isOrAre(files int) string {
-	if files == 1 {
-		return "1 file is"
-	}
-	return terminal.Count(files, "file") + " are"
-}
-
 // filesOf is how many files a plan is about, shown or not.
 func filesOf(plan *tooldv1.RestoreResponse) int {
 	return len(plan.GetRestored()) + int(plan.GetMoreRestored())
@@ -105,10 +97,8 @@ func filesOf(plan *tooldv1.RestoreResponse) int {
 // asked about.
 func (s changes) nothingToUndo(ctx context.Context, l *toold.Conn, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
 	if len(plan.GetNotRestored()) > 0 {
-		if s.JSON {
-			if err := terminal.PrintJSON(s.Stdout, plan); err != nil {
-				return err
-			}
+		if err := s.Show(plan, ""); err != nil {
+			return err
 		}
 		return cli.Failed("nothing was put back: nothing is left that could be")
 	}
@@ -121,11 +111,7 @@ func (s changes) nothingToUndo(ctx context.Context, l *toold.Conn, request *tool
 			return cli.Failed("no call of session %q has changed anything at or below what --path names, as far as that is kept", request.GetSessionId())
 		}
 	}
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, plan)
-	}
-	_, err := fmt.Fprintln(s.Stdout, "nothing to put back: all is as it was")
-	return err
+	return s.Show(plan, "nothing to put back: all is as it was\n")
 }
 
 // undoPlan returns the request to restore files, and what it would do. It skips a turn that has nothing to restore, because the
@@ -211,10 +197,8 @@ func (s changes) confirm(files int) error {
 
 // tellDone returns what was done, and what of the plan that was shown was not.
 func (s changes) tellDone(plan, done *tooldv1.RestoreResponse) error {
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, done)
+	if !s.JSON {
+		fmt.Fprint(s.Stderr, terminal.ReasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
 	}
-	fmt.Fprint(s.Stderr, terminal.ReasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
-	_, err := fmt.Fprintf(s.Stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", terminal.Count(filesOf(done), "file"), terminal.VisibleLine(done.GetToolUseId()), terminal.VisibleLine(done.GetSessionId()))
-	return err
+	return s.Show(done, fmt.Sprintf("Put back %s. To bring the changes back: toold undo %s --session %s\n", terminal.Count(filesOf(done), "file"), terminal.VisibleLine(done.GetToolUseId()), terminal.VisibleLine(done.GetSessionId())))
 }

@@ -44,13 +44,14 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer l.Close() // if no session was made over it
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	pipes := make(chan os.Signal, 1) // never received from: a client that went away is an error of the write, and so the session is closed
 	signal.Notify(pipes, syscall.SIGPIPE)
 	defer signal.Stop(pipes)
-	b := newBridge(o, l)
+	b := newBridge(o, o.Daemon.Redial(l))
 	end := b.start(ctx)
 	defer func() {
 		end()

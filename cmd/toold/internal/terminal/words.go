@@ -1,4 +1,4 @@
-// Numbers, modes, and peers in words.
+// Numbers, modes, and peers in words, and words in tables.
 
 package terminal
 
@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -59,4 +60,18 @@ var Modes = map[string]tooldv1.PermissionMode{
 	"plan":              tooldv1.PermissionMode_PERMISSION_MODE_PLAN,
 	"dontAsk":           tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK,
 	"bypassPermissions": tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS,
+}
+
+// Table returns rows of cells in columns.
+func Table(rows ...[]string) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = VisibleLine(cell)
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // a Builder takes everything
+	return b.String()
 }
