@@ -38,21 +38,17 @@ func connect(ctx context.Context, s *side, setting Setting) (*client, error) {
 	if setting.Mode == "bypass" {
 		mode = tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS
 	}
+	env := map[string]string{}
+	for _, pair := range s.environ {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
 	var err error
 	c.Session, err = toold.Open(ctx, func(context.Context) (*toold.Conn, error) { return wire.Dial(c.socket) }, &tooldv1.Attach{
-		SessionId: "day", Roots: []string{s.project()}, Client: &tooldv1.ClientInfo{Name: "day"}, Env: asMap(s.environ),
+		SessionId: "day", Roots: []string{s.project()}, Client: &tooldv1.ClientInfo{Name: "day"}, Env: env,
 		Options: &tooldv1.Options{PermissionMode: &mode}, Capabilities: &tooldv1.Capabilities{Answers: true},
 	})
 	return c, err
-}
-
-func asMap(environ []string) map[string]string {
-	m := map[string]string{}
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		m[name] = value
-	}
-	return m
 }
 
 func (c *client) close() {
@@ -86,7 +82,10 @@ func (c *client) run(command string) (e end, err error) {
 		}
 		if q := event.GetQuestion(); q != nil {
 			e.asked = append(e.asked, q.GetReason())
-			if err := c.answer(q); err != nil {
+			err := c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{
+				QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_ALLOW,
+			}}})
+			if err != nil {
 				return end{}, err
 			}
 		}
@@ -95,12 +94,6 @@ func (c *client) run(command string) (e end, err error) {
 			return e, e.of(r)
 		}
 	}
-}
-
-func (c *client) answer(q *tooldv1.Question) error {
-	return c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{
-		QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_ALLOW,
-	}}})
 }
 
 // of takes what is compared from a result: what the command printed is read from its output file.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
@@ -43,8 +42,11 @@ func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) 
 	case formJSON:
 		text, err = resultsJSON(uses)
 	case formContent:
-		for _, c := range conv.State.Calls {
-			text = fmt.Append(text, terminal.ContentText(c.Answer(), terminal.Open(s.Stdout)))
+		for _, a := range uses {
+			text = append(text, terminal.PlainContent(a.Result)...)
+		}
+		if terminal.Open(s.Stdout).Terminal {
+			text = []byte(terminal.VisibleText(string(text)))
 		}
 	default:
 		text = []byte(terminal.ResultsText(conv.State, terminal.Open(s.Stdout).Ink))

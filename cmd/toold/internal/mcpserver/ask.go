@@ -76,13 +76,6 @@ func (b *bridge) ask(q *tooldv1.Question, note string) {
 	})
 }
 
-// askAgain puts a question once more after the daemon has refused its answer.
-func (b *bridge) askAgain(id, why string) {
-	if a := b.elicits[id]; a != nil && a.answered {
-		b.ask(a.question, why)
-	}
-}
-
 // withdraw takes questions back from the client.
 func (b *bridge) withdraw(which func(*elicited) bool) {
 	for id, a := range b.elicits {
@@ -169,17 +162,14 @@ func answerOf(q *tooldv1.Question, result *mcp.ElicitResult, err error) *tooldv1
 		answer.Message = "The question was dismissed without an answer."
 	case result.Action == "accept" && said("decision") == "allow":
 		answer.Decision = tooldv1.Decision_DECISION_ALLOW
-		answer.Remember = remembered(q, said("remember"), said("where"))
+		answer.Remember = terminal.Remembered(slices.DeleteFunc(slices.Clone(q.GetSuggestions()), func(x *tooldv1.Suggestion) bool {
+			which := said("remember")
+			return which != allRules && which != ruleWord(x)
+		}), said("where"))
 	case result.Action == "accept":
 		answer.Message = said("message")
 	}
 	return answer
-}
-
-func remembered(q *tooldv1.Question, which, where string) []*tooldv1.Remember {
-	return terminal.Remembered(slices.DeleteFunc(slices.Clone(q.GetSuggestions()), func(x *tooldv1.Suggestion) bool {
-		return which != allRules && which != ruleWord(x)
-	}), where)
 }
 
 // rootsOf asks the client for its roots. Those that are not folders here are left out and reported.

@@ -233,6 +233,3 @@ func (b *bridge) giveUp() {
 		}
 	}
 }
-
-// moveRoots notes that the client's roots are others now.
-func (b *bridge) moveRoots() { b.moved = b.AskRoots && b.Attach.GetSessionId() == "" }

@@ -232,28 +232,20 @@ func timeOf(flag, text string, now time.Time) (time.Time, error) {
 	return time.Time{}, cli.Misused("--%s %q is no time: give a span back from now, such as 24h, or a date, such as 2026-11-21 or 2026-11-21T15:04:05", flag, text)
 }
 
-func (sel *selection) at(when time.Time) bool {
-	return !when.Before(sel.from) && (sel.to.IsZero() || when.Before(sel.to))
-}
-
 // call reports whether a call is wanted that ended so then, or is open and has no outcome.
 func (sel *selection) call(tool string, when time.Time, outcome string) bool {
-	return sel.at(when) && (sel.filter.tool == "" || sel.filter.tool == tool) && (sel.filter.outcome == "" || sel.filter.outcome == outcome)
+	return !when.Before(sel.from) && (sel.to.IsZero() || when.Before(sel.to)) &&
+		(sel.filter.tool == "" || sel.filter.tool == tool) && (sel.filter.outcome == "" || sel.filter.outcome == outcome)
 }
 
+// record reports whether a record is wanted. It has to be asked about each of them.
 func (sel *selection) record(event *tooldv1.ExecuteResponse) bool {
 	if a := event.GetAccepted(); a != nil {
 		sel.tools[a.GetToolUseId()] = a.GetName()
 	}
-	if !sel.at(event.GetTime().AsTime()) {
-		return false
+	outcome := ""
+	if r := event.GetToolResult(); r != nil {
+		outcome = terminal.Word(r.GetOutcome())
 	}
-	if sel.filter.tool != "" && sel.tools[terminal.CallOf(event)] != sel.filter.tool {
-		return false
-	}
-	if sel.filter.outcome == "" {
-		return true
-	}
-	r := event.GetToolResult()
-	return r != nil && terminal.Word(r.GetOutcome()) == sel.filter.outcome
+	return sel.call(sel.tools[terminal.CallOf(event)], event.GetTime().AsTime(), outcome)
 }

@@ -67,18 +67,13 @@ func coversCommands(pattern string) string {
 }
 
 func coversPaths(pattern string) string {
-	place := func(rest string) (string, bool) {
-		dir, ok := strings.CutSuffix(pattern, rest)
-		if dir == "." {
-			return "the root", ok
+	for _, form := range [][2]string{{"/**", "everything below "}, {"/*", "what stands directly in "}} {
+		if dir, ok := strings.CutSuffix(pattern, form[0]); ok {
+			if dir == "." {
+				dir = "the root"
+			}
+			return form[1] + strings.Replace(dir, "//", "/", 1)
 		}
-		return strings.Replace(dir, "//", "/", 1), ok
-	}
-	if dir, ok := place("/**"); ok {
-		return "everything below " + dir
-	}
-	if dir, ok := place("/*"); ok {
-		return "what stands directly in " + dir
 	}
 	return pattern
 }

@@ -43,14 +43,6 @@ func DiffOf(r *tooldv1.ToolResult) string {
 	return r.GetStructured().GetFields()["diff"].GetStringValue()
 }
 
-// ContentText is what one call gave: exactly that for a pipe, safe to look at for a terminal.
-func ContentText(r *tooldv1.ToolResult, p Terminal) string {
-	if p.Terminal {
-		return VisibleText(PlainContent(r))
-	}
-	return PlainContent(r)
-}
-
 // PlainContent is the content as text that ends in a newline; empty when there is none.
 func PlainContent(r *tooldv1.ToolResult) string {
 	var parts []string
