@@ -77,23 +77,25 @@ func startEcho(ctx context.Context, socket string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, interrupt := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, self, "-echo", socket)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	stop := func() { interrupt(); _ = cmd.Wait() }
 	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		if _, err = bufio.NewReader(stdout).ReadString('\n'); err != nil {
+			err = fmt.Errorf("the bare server did not say that it listens: %w", err)
+		}
+	}
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		return nil, fmt.Errorf("the bare server did not say that it listens: %w", err)
-	}
-	return connect(socket, cmd.Process.Pid, func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait()
-	})
+	return connect(socket, cmd.Process.Pid, stop)
 }
 
 // startDaemon starts the daemon on a socket and a state directory of its own, with the default settings.

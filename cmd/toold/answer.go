@@ -149,11 +149,10 @@ func (s *app) completeAnswer(cmd *cobra.Command, args []string, typed string) ([
 	if len(args) == 1 {
 		return []string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp
 	}
-	return first(s.completing(func(ctx context.Context, l *toold.Conn, session string) (ids []string, err error) {
-		list, err := openQuestions(ctx, l, session)
+	return first(s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := openQuestions(ctx, l, o.session)
 		for _, q := range list {
-			ids = append(ids, offered(q.GetQuestionId(), terminal.VisibleLine(q.GetTitle())))
+			o.add(q.GetQuestionId(), q.GetTitle())
 		}
-		return ids, err
 	}))(cmd, args, typed)
 }

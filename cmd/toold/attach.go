@@ -117,13 +117,10 @@ type watching struct {
 const mostHeld = 1000
 
 func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) error {
-	switch e := event.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_Question:
-		defer w.prompter.Ask(ctx, e.Question)
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		w.prompter.Withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
-	case *tooldv1.ExecuteResponse_ToolResult:
-		w.prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
+	if event.GetQuestion() != nil { // asked below what is shown of it
+		defer w.prompter.Take(ctx, event)
+	} else {
+		w.prompter.Take(ctx, event)
 	}
 	busy := w.out.Terminal && !w.JSON && w.prompter.Busy()
 	if !busy || event.GetProgress() == nil {

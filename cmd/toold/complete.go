@@ -19,23 +19,31 @@ import (
 // completePatience is how long a shell waits for a daemon. Ours: longer is felt.
 const completePatience = time.Second
 
-// offered is a word that the shell offers, with what it stands for.
-func offered(word, about string) string { return word + "\t" + about }
+// offers are the words that the shell offers.
+type offers struct {
+	session string // that --session names
+	words   []string
+}
 
-// completing makes a completion of what a daemon that runs answers. ask gets the session that --session names.
-func (s *app) completing(ask func(ctx context.Context, l *toold.Conn, session string) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) (words []string, _ cobra.ShellCompDirective) {
+// add offers a word, with what it stands for.
+func (o *offers) add(word, about string) {
+	o.words = append(o.words, word+"\t"+terminal.VisibleLine(about))
+}
+
+// completing makes a completion of what a daemon that runs answers. What it does not answer is not offered.
+func (s *app) completing(ask func(ctx context.Context, l *toold.Conn, o *offers)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 		defer cancel()
+		var o offers
 		if l, err := s.daemon.Running(ctx); err == nil {
 			defer l.Close()
-			session := ""
 			if flag := cmd.Flag("session"); flag != nil {
-				session = flag.Value.String()
+				o.session = flag.Value.String()
 			}
-			words, _ = ask(ctx, l, session)
+			ask(ctx, l, &o)
 		}
-		return words, cobra.ShellCompDirectiveNoFileComp
+		return o.words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -50,51 +58,48 @@ func first(offer cobra.CompletionFunc) cobra.CompletionFunc {
 }
 
 func (s *app) completeTools() cobra.CompletionFunc {
-	return s.completing(func(ctx context.Context, l *toold.Conn, _ string) (names []string, err error) {
-		list, err := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
+	return first(s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
 		for _, tool := range list.GetTools() {
-			names = append(names, offered(tool.GetName(), terminal.Fit(firstLine(tool.GetDescription()), 60)))
+			o.add(tool.GetName(), terminal.Fit(firstLine(tool.GetDescription()), 60))
 		}
-		return names, err
-	})
+	}))
 }
 
 func (s *app) completeSessions() cobra.CompletionFunc {
-	return s.completing(func(ctx context.Context, l *toold.Conn, _ string) (names []string, err error) {
-		list, err := l.ListSessions(ctx, false)
+	return s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := l.ListSessions(ctx, false)
 		for _, x := range list {
-			names = append(names, offered(x.GetSessionId(), terminal.VisibleLine(x.GetWorkingDirectory())))
+			o.add(x.GetSessionId(), x.GetWorkingDirectory())
 		}
-		return names, err
 	})
 }
 
 // completeCalls offers the open calls of the session that --session names, or of all sessions.
 func (s *app) completeCalls() cobra.CompletionFunc {
-	return s.completing(func(ctx context.Context, l *toold.Conn, session string) (ids []string, err error) {
-		list, err := openSessions(ctx, l, session)
+	return s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := openSessions(ctx, l, o.session)
 		for _, x := range list {
 			for _, c := range x.GetOpenCalls() {
-				ids = append(ids, offered(c.GetToolUseId(), terminal.VisibleLine(c.GetTitle())))
+				o.add(c.GetToolUseId(), c.GetTitle())
 			}
 		}
-		return ids, err
 	})
 }
 
 // completeRecorded offers all calls of the session that --session names, the newest first.
 func (s *app) completeRecorded() cobra.CompletionFunc {
-	return first(s.completing(func(ctx context.Context, l *toold.Conn, session string) (ids []string, err error) {
-		if session == "" {
-			return nil, nil
+	return first(s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		if o.session == "" {
+			return
 		}
-		err = records.Watch(ctx, l, &tooldv1.WatchRequest{SessionId: session, NoFollow: true}, func(event *tooldv1.ExecuteResponse) error {
+		request := &tooldv1.WatchRequest{SessionId: o.session, NoFollow: true}
+		_ = records.Watch(ctx, l, request, func(event *tooldv1.ExecuteResponse) error {
 			if a := event.GetAccepted(); a != nil {
-				ids = append(ids, offered(a.GetToolUseId(), terminal.VisibleLine(a.GetTitle())))
+				o.add(a.GetToolUseId(), a.GetTitle())
 			}
 			return nil
 		})
-		slices.Reverse(ids)
-		return ids, err
+		slices.Reverse(o.words)
 	}))
 }

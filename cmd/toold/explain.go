@@ -54,11 +54,7 @@ func (s *app) explainCommand() *cobra.Command {
 }
 
 func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.ExplainRequest, error) {
-	roots, err := absolute(f.roots)
-	if err != nil {
-		return nil, err
-	}
-	options, err := f.options()
+	roots, options, err := f.read()
 	if err != nil {
 		return nil, err
 	}

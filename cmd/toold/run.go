@@ -71,7 +71,7 @@ func (s *app) callCommand() *cobra.Command {
 			"  toold call Grep pattern=TODO path=src output_mode=content\n" +
 			"  toold call Glob '{\"pattern\":\"**/*.go\"}' --session work",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: first(s.completeTools()),
+		ValidArgsFunction: s.completeTools(),
 		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			u, err := callargs.Read(ctx, s.daemon, args, f.session)
 			if err != nil {

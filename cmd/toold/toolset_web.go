@@ -21,13 +21,12 @@ func webTools(files settingsFiles) []tools.Tool {
 	store := files.store()
 	return []tools.Tool{
 		webfetch.Tool(agent),
-		websearch.Tool(agent, func() (websearch.Backend, bool) { return backendOf(store.Load(settings.Scope{}).WebSearch) }),
+		websearch.Tool(agent, func() (websearch.Backend, bool) {
+			said := store.Load(settings.Scope{}).WebSearch
+			if said == nil {
+				return websearch.Backend{}, false
+			}
+			return websearch.Backend{Kind: said.Backend, URL: said.URL, Key: os.Getenv("BRAVE_API_KEY")}, true
+		}),
 	}
-}
-
-func backendOf(said *settings.WebSearch) (websearch.Backend, bool) {
-	if said == nil {
-		return websearch.Backend{}, false
-	}
-	return websearch.Backend{Kind: said.Backend, URL: said.URL, Key: os.Getenv("BRAVE_API_KEY")}, true
 }

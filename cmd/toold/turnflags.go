@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,36 +64,40 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("settings", "json")
 }
 
-// options returns what the flags ask of the session. What no flag names stays unset.
-func (f *placeFlags) options() (*tooldv1.Options, error) {
-	o := &tooldv1.Options{}
+// read returns the roots, absolute, and what the flags ask of the session. What no flag names stays unset.
+func (f *placeFlags) read() (roots []string, o *tooldv1.Options, err error) {
+	roots, o = slices.Clone(f.roots), &tooldv1.Options{}
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	for i, root := range roots {
+		if roots[i], err = filepath.Abs(root); err != nil {
+			return nil, nil, cli.Misused("the root %s cannot be found: %v", root, err)
+		}
+	}
 	if f.mode != "" {
 		o.PermissionMode = terminal.Modes[f.mode].Enum()
 	}
 	if f.settings != "" {
 		text, err := os.ReadFile(f.settings)
 		if err != nil {
-			return nil, cli.Misused("the session's settings cannot be read: %v", err)
+			return nil, nil, cli.Misused("the session's settings cannot be read: %v", err)
 		}
 		if !utf8.Valid(text) {
-			return nil, cli.Misused("the session's settings in %s are not UTF-8", f.settings)
+			return nil, nil, cli.Misused("the session's settings in %s are not UTF-8", f.settings)
 		}
 		o.SettingsJson = proto.String(string(text))
 	}
 	if f.trust {
 		o.Trusted = proto.Bool(true)
 	}
-	return o, nil
+	return roots, o, nil
 }
 
 // attach is what a turn begins with. The environment is this process's own, so that a call sees the PATH of the shell
 // that makes it and not that of the process that started the daemon.
 func (f *turnFlags) attach() (*tooldv1.Attach, error) {
-	roots, err := absolute(f.place.roots)
-	if err != nil {
-		return nil, err
-	}
-	options, err := f.place.options()
+	roots, options, err := f.place.read()
 	if err != nil {
 		return nil, err
 	}
@@ -104,21 +109,6 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 		Client:       &tooldv1.ClientInfo{Name: "toold", Version: version},
 		Capabilities: &tooldv1.Capabilities{},
 	}, nil
-}
-
-func absolute(roots []string) ([]string, error) {
-	if len(roots) == 0 {
-		roots = []string{"."}
-	}
-	found := make([]string, len(roots))
-	for i, root := range roots {
-		path, err := filepath.Abs(root)
-		if err != nil {
-			return nil, cli.Misused("the root %s cannot be found: %v", root, err)
-		}
-		found[i] = path
-	}
-	return found, nil
 }
 
 // environment leaves out what the wire cannot carry, which is text that is not UTF-8.

@@ -78,27 +78,23 @@ func (b *bridge) start(ctx context.Context) (end func()) {
 	b.ctx = ctx
 	go func() {
 		defer close(b.ended)
-		b.run()
+		defer b.withdraw(func(*elicited) bool { return true })
+		for {
+			select {
+			case act := <-b.acts:
+				act()
+			case e := <-b.events:
+				if e.Err != nil {
+					b.lost(e.Err)
+				} else {
+					b.take(e.ExecuteResponse)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
 	}()
 	return func() { cancel(); <-b.ended; b.asks.Wait() }
-}
-
-func (b *bridge) run() {
-	for {
-		select {
-		case act := <-b.acts:
-			act()
-		case e := <-b.events:
-			if e.Err != nil {
-				b.lost(e.Err)
-				continue
-			}
-			b.take(e.ExecuteResponse)
-		case <-b.ctx.Done():
-			b.withdraw(func(*elicited) bool { return true })
-			return
-		}
-	}
 }
 
 // do has the bridge's goroutine act, and returns when it has. false: it did not, since either has ended.
@@ -131,11 +127,10 @@ func (b *bridge) begin(c *call) {
 
 // cancel stops a call that the client has given up. Its result still comes, and is dropped.
 func (b *bridge) cancel(c *call) {
-	if b.calls[c.id] != c {
-		return
-	}
-	if err := b.session.Send(turn.CancelRequest(c.id, "the MCP client cancelled it")); err != nil {
-		b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
+	if b.calls[c.id] == c {
+		if err := b.session.Send(turn.CancelRequest(c.id, "the MCP client cancelled it")); err != nil {
+			b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
+		}
 	}
 }
 

@@ -88,8 +88,8 @@ func (p *Prompter) Busy() bool { return p.current != nil }
 // Answers returns the channel on which answers come. After each receive the caller calls Answered.
 func (p *Prompter) Answers() <-chan *tooldv1.Answer { return p.out }
 
-// Ask queues a question. One that is asked again is asked once.
-func (p *Prompter) Ask(ctx context.Context, q *tooldv1.Question) {
+// ask queues a question. One that is asked again is asked once.
+func (p *Prompter) ask(ctx context.Context, q *tooldv1.Question) {
 	same := func(other *tooldv1.Question) bool { return other.GetQuestionId() == q.GetQuestionId() }
 	if !p.Asks() || p.Busy() && same(p.current) || slices.ContainsFunc(p.queue, same) {
 		return
@@ -152,7 +152,7 @@ func (p *Prompter) Refused(ctx context.Context, why string) bool {
 	p.given = nil
 	p.tell("\nThe answer was not taken: " + VisibleLine(why) + "\n")
 	for _, q := range again {
-		p.Ask(ctx, q)
+		p.ask(ctx, q)
 	}
 	return true
 }
@@ -163,14 +163,18 @@ func (p *Prompter) Forget() {
 	p.queue, p.given = nil, nil
 }
 
-// Withdraw forgets a question that no longer matters.
-func (p *Prompter) Withdraw(ctx context.Context, id, why string) {
-	p.drop(ctx, why, func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
-}
-
-// WithdrawCall forgets the questions of a call that has ended.
-func (p *Prompter) WithdrawCall(ctx context.Context, id string) {
-	p.drop(ctx, "", func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
+// Take takes note of an event: a question is asked, and one that no longer matters forgotten.
+func (p *Prompter) Take(ctx context.Context, event *tooldv1.ExecuteResponse) {
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Question:
+		p.ask(ctx, e.Question)
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		id := e.QuestionWithdrawn.GetQuestionId()
+		p.drop(ctx, e.QuestionWithdrawn.GetReason(), func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
+	case *tooldv1.ExecuteResponse_ToolResult: // its call has ended
+		id := e.ToolResult.GetToolUseId()
+		p.drop(ctx, "", func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
+	}
 }
 
 func (p *Prompter) drop(ctx context.Context, why string, moot func(*tooldv1.Question) bool) {

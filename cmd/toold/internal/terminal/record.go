@@ -24,11 +24,10 @@ func EventLine(event *tooldv1.ExecuteResponse, k Ink) string {
 	if what == "" {
 		return ""
 	}
-	at := ""
+	at, turn := "", ""
 	if event.GetTime() != nil {
 		at = event.GetTime().AsTime().Local().Format("2006-01-02 15:04:05.000")
 	}
-	turn := ""
 	if event.GetTurn() > 0 {
 		turn = fmt.Sprintf("turn %d", event.GetTurn())
 	}

@@ -193,16 +193,12 @@ func (t *Turn) take(ctx context.Context, event *tooldv1.ExecuteResponse) error {
 		t.Warnings = Warnings(e.Attached.GetWarnings(), e.Attached.GetWarningDetails())
 	case *tooldv1.ExecuteResponse_Question:
 		t.makeRoom()
-		t.Prompter.Ask(ctx, e.Question)
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		t.Prompter.Withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
-	case *tooldv1.ExecuteResponse_ToolResult:
-		t.Prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
 	case *tooldv1.ExecuteResponse_Notice:
 		if slices.Contains(AnswerRefusals, e.Notice.GetCode()) && t.Prompter.Refused(ctx, e.Notice.GetMessage()) {
 			return nil // it has been told
 		}
 	}
+	t.Prompter.Take(ctx, event)
 	t.State.Apply(event, time.Now())
 	if t.Seen == nil {
 		return nil
