@@ -13,13 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/toold/toold/bench/wire"
+	toold "github.com/toold/toold/clients/go"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -68,7 +67,7 @@ func serveEcho(ctx context.Context, socket string) error {
 
 // A server is a process behind a socket, and a connection to it.
 type server struct {
-	conn *grpc.ClientConn
+	conn *toold.Conn
 	pid  int
 	stop func()
 }
@@ -78,23 +77,25 @@ func startEcho(ctx context.Context, socket string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, interrupt := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, self, "-echo", socket)
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	stop := func() { interrupt(); _ = cmd.Wait() }
 	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		if _, err = bufio.NewReader(stdout).ReadString('\n'); err != nil {
+			err = fmt.Errorf("the bare server did not say that it listens: %w", err)
+		}
+	}
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		return nil, fmt.Errorf("the bare server did not say that it listens: %w", err)
-	}
-	return connect(socket, cmd.Process.Pid, func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait()
-	})
+	return connect(socket, cmd.Process.Pid, stop)
 }
 
 // startDaemon starts the daemon on a socket and a state directory of its own, with the default settings.
@@ -106,10 +107,9 @@ func startDaemon(ctx context.Context, toold, dir string) (*server, error) {
 	stop := func() { _ = exec.Command(toold, "stop", "--socket", socket).Run() }
 	s, err := connect(socket, 0, stop)
 	if err != nil {
-		stop()
 		return nil, err
 	}
-	info, err := tooldv1.NewDaemonServiceClient(s.conn).GetInfo(ctx, &tooldv1.GetInfoRequest{})
+	info, err := s.conn.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
 	if err != nil {
 		s.stop()
 		return nil, err
@@ -119,27 +119,18 @@ func startDaemon(ctx context.Context, toold, dir string) (*server, error) {
 }
 
 func connect(socket string, pid int, stop func()) (*server, error) {
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := wire.Dial(socket)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	return &server{conn: conn, pid: pid, stop: func() { _ = conn.Close(); stop() }}, nil
+	return &server{conn: conn, pid: pid, stop: func() { conn.Close(); stop() }}, nil
 }
 
-// memory reads one of the kernel's figures of the process, such as VmRSS, in bytes.
+// memory returns one of the kernel's figures of the process, such as VmRSS, in bytes.
 func (s *server) memory(figure string) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, found := strings.CutPrefix(line, figure+":"); found {
-			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("the kernel gives no %s of process %d", figure, s.pid)
+	kib, err := wire.Figure(s.pid, figure)
+	return kib << 10, err
 }
 
 // forgetPeak makes VmHWM begin again at the present size.

@@ -38,7 +38,7 @@ func measureSessions(ctx context.Context, toold string) (err error) {
 		if err != nil {
 			return err
 		}
-		if _, err := t.stream.Recv(); err != nil { // Attached
+		if _, err := t.Recv(); err != nil { // Attached
 			return err
 		}
 	}

@@ -23,13 +23,14 @@ const module = "github.com/toold/toold"
 // imports is the dependency rule: every package of the module, and exactly the packages of the module that it imports
 // outside its tests. A package or an arrow that is not here is refused, and so is an arrow that is here for nothing.
 var imports = map[string][]string{
-	"bench":     {"gen/toold/v1", "scheduler/permission", "tools/fs/repo", "tools/exec/sandbox"},
-	"bench/day": {"gen/toold/v1"},
+	"bench":     {"bench/wire", "clients/go", "gen/toold/v1", "scheduler/permission", "tools/fs/repo", "tools/exec/sandbox"},
+	"bench/day": {"bench/wire", "clients/go", "gen/toold/v1"},
 	"bench/endure": {
-		"bench/ledger", "daemon", "daemon/access", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
+		"bench/ledger", "bench/wire", "clients/go", "daemon", "daemon/access", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
 		"tools/read", "tools/exec/sandbox", "tools/todo", "tools/write",
 	},
 	"bench/ledger": {"gen/toold/v1"},
+	"bench/wire":   {"clients/go", "gen/toold/v1"},
 	"clients/go":   {"gen/toold/v1"},
 	"cmd/toold": {
 		"clients/go", "cmd/toold/internal/callargs", "cmd/toold/internal/changes", "cmd/toold/internal/cli",
@@ -45,9 +46,9 @@ var imports = map[string][]string{
 	},
 	"cmd/toold/internal/changes": {
 		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "gen/toold/v1",
-		"tools/fs/pathname", "tools/fs/workspace",
+		"tools/fs/workspace",
 	},
-	"cmd/toold/internal/cli":     {"clients/go", "cmd/toold/internal/terminal"},
+	"cmd/toold/internal/cli":     {"clients/go", "cmd/toold/internal/terminal", "gen/toold/v1", "tools/fs/pathname"},
 	"cmd/toold/internal/connect": {"clients/go", "cmd/toold/internal/cli", "daemon/access", "daemon/settings", "gen/toold/v1"},
 	"cmd/toold/internal/demo": {
 		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",

@@ -162,9 +162,10 @@ func (p *pair) filesDiffer() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	maps.Copy(is, withoutNames(was, is))
+	names := maps.Clone(is)
+	maps.Copy(names, was)
 	var found []string
-	for _, name := range slices.Sorted(maps.Keys(is)) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		what := fmt.Sprintf("%s: %q in bash, %q through the daemon", name, was[name], is[name])
 		if is[name] != was[name] && !p.told[what] {
 			p.told[what] = true
@@ -172,17 +173,6 @@ func (p *pair) filesDiffer() (string, error) {
 		}
 	}
 	return short(strings.Join(found, "\n")), nil
-}
-
-// withoutNames returns the names of the one that the other has not, with nothing.
-func withoutNames(one, other map[string]string) map[string]string {
-	names := map[string]string{}
-	for name := range one {
-		if _, ok := other[name]; !ok {
-			names[name] = ""
-		}
-	}
-	return names
 }
 
 // varying is what differs from run to run in plain bash too: times, numbers of processes, names of temporary files.

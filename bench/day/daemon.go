@@ -14,18 +14,16 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
+	"github.com/toold/toold/bench/wire"
+	toold "github.com/toold/toold/clients/go"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A client is one stream to a daemon of its own.
+// A client is a session on a daemon of its own.
 type client struct {
 	toold, socket string
-	conn          *grpc.ClientConn
-	stream        grpc.BidiStreamingClient[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]
-	calls         int
+	*toold.Session
+	calls int
 }
 
 // connect starts a daemon with the side's environment and attaches a session in its project.
@@ -36,34 +34,25 @@ func connect(ctx context.Context, s *side, setting Setting) (*client, error) {
 	if out, err := start.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s start: %w\n%s", c.toold, err, out)
 	}
-	var err error
-	if c.conn, err = grpc.NewClient("unix:"+c.socket, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
-		return nil, err
-	}
-	if c.stream, err = tooldv1.NewToolServiceClient(c.conn).Execute(ctx); err != nil {
-		return nil, err
-	}
 	mode := tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT
 	if setting.Mode == "bypass" {
 		mode = tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS
 	}
-	return c, c.stream.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
-		SessionId: "day", Roots: []string{s.project()}, Client: &tooldv1.ClientInfo{Name: "day"}, Env: asMap(s.environ),
-		Options: &tooldv1.Options{PermissionMode: &mode}, Capabilities: &tooldv1.Capabilities{Answers: true},
-	}}})
-}
-
-func asMap(environ []string) map[string]string {
-	m := map[string]string{}
-	for _, pair := range environ {
+	env := map[string]string{}
+	for _, pair := range s.environ {
 		name, value, _ := strings.Cut(pair, "=")
-		m[name] = value
+		env[name] = value
 	}
-	return m
+	var err error
+	c.Session, err = toold.Open(ctx, func(context.Context) (*toold.Conn, error) { return wire.Dial(c.socket) }, &tooldv1.Attach{
+		SessionId: "day", Roots: []string{s.project()}, Client: &tooldv1.ClientInfo{Name: "day"}, Env: env,
+		Options: &tooldv1.Options{PermissionMode: &mode}, Capabilities: &tooldv1.Capabilities{Answers: true},
+	})
+	return c, err
 }
 
 func (c *client) close() {
-	_ = c.conn.Close()
+	c.Close()
 	_ = exec.Command(c.toold, "stop", "--socket", c.socket).Run()
 }
 
@@ -80,20 +69,23 @@ func (c *client) run(command string) (e end, err error) {
 		{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
 			Id: id, Name: "Bash", TurnId: id, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(input)},
 		}}},
-		{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{}}},
+		{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: id}}},
 	} {
-		if err := c.stream.Send(m); err != nil {
+		if err := c.Send(m); err != nil {
 			return end{}, err
 		}
 	}
 	for {
-		event, err := c.stream.Recv()
-		if err != nil {
-			return end{}, err
+		event := <-c.Events()
+		if event.Err != nil {
+			return end{}, event.Err
 		}
 		if q := event.GetQuestion(); q != nil {
 			e.asked = append(e.asked, q.GetReason())
-			if err := c.answer(q); err != nil {
+			err := c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{
+				QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_ALLOW,
+			}}})
+			if err != nil {
 				return end{}, err
 			}
 		}
@@ -102,12 +94,6 @@ func (c *client) run(command string) (e end, err error) {
 			return e, e.of(r)
 		}
 	}
-}
-
-func (c *client) answer(q *tooldv1.Question) error {
-	return c.stream.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{
-		QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_ALLOW,
-	}}})
 }
 
 // of takes what is compared from a result: what the command printed is read from its output file.

@@ -18,52 +18,50 @@ import (
 )
 
 func main() {
-	toold := flag.String("toold", ".bin/toold", "the daemon's binary")
-	source := flag.String("source", "bench/day", "the folder with corpus, projects and home")
-	projects := flag.String("projects", "", "a folder with checkouts of projects, which a script of the same name in corpus/real is run in")
+	var s Setting
+	flag.StringVar(&s.Toold, "toold", ".bin/toold", "the daemon's binary")
+	flag.StringVar(&s.Source, "source", "bench/day", "the folder with corpus, projects and home")
+	flag.StringVar(&s.Projects, "projects", "", "a folder with checkouts of projects, which a script of the same name in corpus/real is run in")
 	only := flag.String("only", ".", "run only scripts whose name matches this regular expression")
-	mode := flag.String("mode", "bypass", "bypass: nothing is asked; default: questions are counted and answered with yes")
-	verbose := flag.Bool("v", false, "print each command as it runs")
+	flag.StringVar(&s.Mode, "mode", "bypass", "bypass: nothing is asked; default: questions are counted and answered with yes")
+	flag.BoolVar(&s.Verbose, "v", false, "print each command as it runs")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := compare(ctx, *toold, *source, *projects, *only, *mode, *verbose)
-	if err != nil {
+	if err := compare(ctx, s, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "day:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func compare(ctx context.Context, toold, source, projects, only, mode string, verbose bool) error {
+func compare(ctx context.Context, setting Setting, only string) error {
 	chosen, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	if mode != "bypass" && mode != "default" {
-		return fmt.Errorf("-mode %s: give bypass or default", mode)
+	if setting.Mode != "bypass" && setting.Mode != "default" {
+		return fmt.Errorf("-mode %s: give bypass or default", setting.Mode)
 	}
-	if toold, err = filepath.Abs(toold); err != nil {
+	if setting.Toold, err = filepath.Abs(setting.Toold); err != nil {
 		return err
 	}
-	scripts, err := ReadCorpus(filepath.Join(source, "corpus"))
+	scripts, err := ReadCorpus(filepath.Join(setting.Source, "corpus"))
+	if err == nil && setting.Projects != "" {
+		var real []Script
+		real, err = ReadCorpus(filepath.Join(setting.Source, "corpus", "real"))
+		scripts = append(scripts, real...)
+	}
 	if err != nil {
 		return err
-	}
-	if projects != "" {
-		real, err := ReadCorpus(filepath.Join(source, "corpus", "real"))
-		if err != nil {
-			return err
-		}
-		scripts = append(scripts, real...)
 	}
 	var total Tally
 	for _, s := range scripts {
 		if !chosen.MatchString(s.Name) || s.Missing() != "" {
 			continue
 		}
-		tally, err := s.Run(ctx, Setting{Toold: toold, Source: source, Projects: projects, Mode: mode, Verbose: verbose})
+		tally, err := s.Run(ctx, setting)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -73,7 +71,7 @@ func compare(ctx context.Context, toold, source, projects, only, mode string, ve
 		fmt.Printf("%s: %v\n\n", s.Name, tally)
 		total.Add(tally)
 	}
-	fmt.Printf("all, mode %s: %v\n", mode, total)
+	fmt.Printf("all, mode %s: %v\n", setting.Mode, total)
 	if total.Commands == 0 {
 		return errors.New("no script was run")
 	}

@@ -114,10 +114,12 @@ func rustup() string {
 // inBash runs a command in plain bash, in the directory and with the exports that the command before has left.
 func (s *side) inBash(ctx context.Context, command string) (end, error) {
 	for name, first := range map[string]string{"dir": s.project(), "exports": "", "prelude": s.prelude()} {
-		if path := filepath.Join(s.state, name); !exists(path) {
-			if err := os.WriteFile(path, []byte(first), 0o600); err != nil {
-				return end{}, err
-			}
+		path := filepath.Join(s.state, name)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(first), 0o600); err != nil {
+			return end{}, err
 		}
 	}
 	out, err := os.Create(filepath.Join(s.state, "output"))
@@ -146,11 +148,6 @@ func (s *side) prelude() string {
 	return fmt.Sprintf("unset BASH_ENV\n. %[1]s/exports\ncd \"$(cat %[1]s/dir)\"\ntrap 'pwd -P >%[1]s/dir; export -p >%[1]s/exports' EXIT\n", s.state)
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // files returns a digest of each file of the project and of the home's top, by its name. What git keeps for itself is left
 // out: it is compared by what git prints.
 func (s *side) files() (map[string]string, error) {
@@ -167,17 +164,13 @@ func (s *side) files() (map[string]string, error) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
+		info, infoErr := d.Info()
+		if errors.Join(err, infoErr) != nil {
 			return nil //nolint:nilerr // the same
 		}
-		info, err := d.Info()
-		if err != nil {
-			return nil //nolint:nilerr // the same
-		}
+		found[name] = info.Mode().String()
 		if len(text) < maxCompared && !bytes.HasPrefix(text, []byte("\x7fELF")) { // compilers write the names of folders into programs
-			found[name] = fmt.Sprintf("%s %x", info.Mode(), sha256.Sum256([]byte(strings.ReplaceAll(string(text), s.dir, ""))))
-		} else {
-			found[name] = info.Mode().String()
+			found[name] += fmt.Sprintf(" %x", sha256.Sum256([]byte(strings.ReplaceAll(string(text), s.dir, ""))))
 		}
 		return nil
 	})

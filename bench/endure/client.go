@@ -7,42 +7,29 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/bench/ledger"
+	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // A client is attached to one session by one stream. The ledger outlives it.
 type client struct {
+	*wire.Stream
 	session string
 	ledger  *ledger.Ledger
-	stream  grpc.BidiStreamingClient[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]
-	hangUp  context.CancelFunc
 }
 
 // attach opens a stream behind what the ledger has seen. Everything is allowed without being asked.
 func (d *server) attach(ctx context.Context, session string, l *ledger.Ledger, role tooldv1.Role) (*client, error) {
-	ctx, hangUp := context.WithCancel(ctx)
-	stream, err := tooldv1.NewToolServiceClient(d.conn).Execute(ctx)
-	if err != nil {
-		hangUp()
-		return nil, err
-	}
-	c := &client{session: session, ledger: l, stream: stream, hangUp: hangUp}
-	mode, after := tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, l.Last()
-	attach := &tooldv1.Attach{SessionId: session, AfterSeq: &after, Roots: []string{d.root()}, Client: &tooldv1.ClientInfo{Name: "endure"}, Role: role}
+	attach := &tooldv1.Attach{SessionId: session, AfterSeq: proto.Uint64(l.Last()), Roots: []string{d.root()}, Client: &tooldv1.ClientInfo{Name: "endure"}, Role: role}
 	if role != tooldv1.Role_ROLE_COMPANION {
-		attach.Options = &tooldv1.Options{PermissionMode: &mode}
+		attach.Options = &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
 	}
-	if err := c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: attach}}); err != nil {
-		hangUp()
-		return nil, err
-	}
-	return c, nil
+	stream, err := wire.Attach(ctx, d.conn, attach)
+	return &client{stream, session, l}, err
 }
-
-func (c *client) say(r *tooldv1.ExecuteRequest) error { return c.stream.Send(r) }
 
 // A use is one tool use of a script.
 type use struct {
@@ -65,18 +52,16 @@ func (c *client) sendUse(turn string, u use) error {
 	if err != nil {
 		return err
 	}
-	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{
-		Id: u.id, Name: u.name, TurnId: turn, Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(text)},
-	}}})
+	return c.Use(turn, u.id, u.name, string(text))
 }
 
 func (c *client) endTurn(turn string) error {
-	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}})
+	return c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}})
 }
 
 // discard throws a turn away.
 func (c *client) discard(turn string) error {
-	return c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: turn}}})
+	return c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: turn}}})
 }
 
 // A violation is a broken promise, and not an accident of the run.
@@ -86,7 +71,7 @@ func (v violation) Error() string { return "VIOLATION: " + v.what.Error() }
 
 // receive takes one event. The error is a violation, or the stream's.
 func (c *client) receive() (*tooldv1.ExecuteResponse, error) {
-	event, err := c.stream.Recv()
+	event, err := c.Recv()
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +106,7 @@ func (c *client) missing(turn string, uses []use) string {
 }
 
 // unanswered is a use of a turn that has no result yet; empty: there is none.
-func (c *client) unanswered(turn string, uses []use) (id string) {
+func (c *client) unanswered(turn string, uses []use) string {
 	results := c.ledger.Results(turn)
 	for _, u := range uses {
 		if results[u.id] == nil {
@@ -129,4 +114,22 @@ func (c *client) unanswered(turn string, uses []use) (id string) {
 		}
 	}
 	return ""
+}
+
+// replays sees that a client which has seen nothing is sent the same as is in a ledger.
+func (d *server) replays(ctx context.Context, session string, seen *ledger.Ledger) error {
+	c, err := d.attach(ctx, session, ledger.New(), tooldv1.Role_ROLE_COMPANION)
+	if err != nil {
+		return err
+	}
+	defer c.HangUp()
+	for c.ledger.Last() < seen.Last() {
+		if _, err := c.receive(); err != nil {
+			return err
+		}
+	}
+	if n := c.ledger.Differs(seen); n > 0 {
+		return violation{fmt.Errorf("session %s: record %d is replayed as another than was seen", session, n)}
+	}
+	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -83,6 +82,7 @@ type customer struct {
 	tag    string
 	dir    string
 	turn   string
+	sleeps string // what stands in the command line of its long processes
 	uses   []use
 	ledger *ledger.Ledger
 }
@@ -108,7 +108,7 @@ func (t *tally) round(ctx context.Context, d *server, seed uint64, n int) error 
 		return err
 	}
 	for _, c := range customers {
-		if left := alive(c.sleeps()); left != "" {
+		if left := alive(c.sleeps); left != "" {
 			return violation{fmt.Errorf("a process has outlived its daemon: %s", left)}
 		}
 	}
@@ -138,9 +138,8 @@ func (d *server) interrupted(ctx context.Context, customers []*customer, n int, 
 	if len(customers) > 1 {
 		records, delay = 0, time.Duration(chance.IntN(250))*time.Millisecond
 	}
-	reached := make(chan struct{})
-	var once sync.Once
-	reach := func() { once.Do(func() { close(reached) }) }
+	reached, reach := context.WithCancel(ctx)
+	defer reach()
 	var working sync.WaitGroup
 	broken := make(chan error, len(customers)) // one each at most
 	for _, c := range customers {
@@ -155,7 +154,7 @@ func (d *server) interrupted(ctx context.Context, customers []*customer, n int, 
 			}
 		})
 	}
-	<-reached
+	<-reached.Done()
 	<-time.After(delay) // when the blow falls is what is tried
 	d.kill()
 	working.Wait()
@@ -165,44 +164,37 @@ func (d *server) interrupted(ctx context.Context, customers []*customer, n int, 
 
 func newCustomer(d *server, tag string, number int) (*customer, error) {
 	c := &customer{tag: tag, dir: filepath.Join(d.root(), tag), turn: "turn-" + tag, ledger: ledger.New()}
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return nil, err
+	c.sleeps = fmt.Sprintf("sleep %d", 1_000_000+number) // no other process sleeps that long
+	bash := func(id, command string) use {
+		return use{id, "Bash", map[string]any{"command": fmt.Sprintf("cd %s && %s", c.dir, command)}}
 	}
-	if err := os.WriteFile(c.path("seed"), []byte("one\ntwo\n"), 0o600); err != nil {
-		return nil, err
-	}
-	sleep := strconv.Itoa(1_000_000 + number) // no other process sleeps that long
-	bash := func(id, command string, more ...any) use {
-		input := map[string]any{"command": fmt.Sprintf("cd %s && %s", c.dir, command)}
-		for i := 0; i < len(more); i += 2 {
-			input[more[i].(string)] = more[i+1]
-		}
-		return use{id, "Bash", input}
-	}
+	behind := bash("behind", "echo behind >> ran; while "+c.sleeps+"; do :; done")
+	behind.input["run_in_background"] = true
 	c.uses = []use{
 		{"read", "Read", map[string]any{"file_path": c.path("seed")}},
 		{"grep", "Grep", map[string]any{"pattern": "two", "path": c.dir}},
 		bash("mark1", "echo mark1 >> ran"),
-		{"write", "Write", map[string]any{"file_path": c.path("new"), "content": strings.Repeat(tag+"\n", 2000)}},
+		{"write", "Write", map[string]any{"file_path": c.path("new"), "content": c.written()}},
 		{"edit", "Edit", map[string]any{"file_path": c.path("seed"), "old_string": "one", "new_string": "uno"}},
-		bash("behind", "echo behind >> ran; while sleep "+sleep+"; do :; done", "run_in_background", true),
-		bash("detached", "echo detached >> ran; setsid sleep "+sleep+" & sleep 0.01; echo ended"),
+		behind,
+		bash("detached", "echo detached >> ran; setsid "+c.sleeps+" & sleep 0.01; echo ended"),
 		{"again", "Read", map[string]any{"file_path": c.path("seed")}},
 		bash("prints", "echo prints >> ran; yes | head -c 200000"),
 		bash("mark2", "echo mark2 >> ran; sleep 0.01"),
 	}
-	return c, nil
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return c, os.WriteFile(c.path("seed"), []byte(edited), 0o600)
 }
+
+// edited is what the file holds that is edited.
+const edited = "one\ntwo\n"
+
+// written is what the turn writes into a new file.
+func (c *customer) written() string { return strings.Repeat(c.tag+"\n", 2000) }
 
 func (c *customer) path(name string) string { return filepath.Join(c.dir, name) }
-
-// sleeps is what stands in the command line of the customer's long processes.
-func (c *customer) sleeps() string {
-	command := c.uses[5].input["command"].(string)
-	_, rest, _ := strings.Cut(command, "while ")
-	text, _, _ := strings.Cut(rest, ";")
-	return text
-}
 
 // records is how many the whole turn makes: accepted, started and result of each call, the session's own, the turn's end.
 func (c *customer) records() int { return 3*len(c.uses) + 3 }
@@ -213,12 +205,11 @@ func (c *customer) begin(ctx context.Context, d *server, seen func()) error {
 	if err != nil {
 		return nil //nolint:nilerr // it may be killed this early
 	}
-	defer conn.hangUp()
+	defer conn.HangUp()
 	_ = conn.send(c.turn, c.uses)
 	for {
 		_, err := conn.receive()
-		var broken violation
-		if errors.As(err, &broken) {
+		if broken, is := errors.AsType[violation](err); is {
 			return broken
 		}
 		if err != nil {
@@ -234,40 +225,21 @@ func (c *customer) resume(ctx context.Context, d *server) error {
 	if err != nil {
 		return err
 	}
-	defer conn.hangUp()
+	defer conn.HangUp()
 	if err := conn.send(c.turn, c.uses); err != nil {
 		return err
 	}
 	if err := conn.settle(c.turn, c.uses); err != nil {
 		return err
 	}
-	if err := c.replayed(ctx, d); err != nil {
+	if err := d.replays(ctx, c.tag, c.ledger); err != nil {
 		return err
 	}
 	if err := c.effects(); err != nil {
 		return violation{fmt.Errorf("session %s: %w", c.tag, err)}
 	}
-	_, err = tooldv1.NewSessionServiceClient(d.conn).CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.tag})
+	_, err = d.conn.Sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: c.tag})
 	return err
-}
-
-// replayed sees that a client which has seen nothing is sent the same.
-func (c *customer) replayed(ctx context.Context, d *server) error {
-	whole := ledger.New()
-	conn, err := d.attach(ctx, c.tag, whole, tooldv1.Role_ROLE_COMPANION)
-	if err != nil {
-		return err
-	}
-	defer conn.hangUp()
-	for whole.Last() < c.ledger.Last() {
-		if _, err := conn.receive(); err != nil {
-			return err
-		}
-	}
-	if n := whole.Differs(c.ledger); n > 0 {
-		return violation{fmt.Errorf("session %s: record %d is replayed as another than was seen", c.tag, n)}
-	}
-	return nil
 }
 
 // effects holds what the calls have left behind against what their results say.
@@ -278,16 +250,16 @@ func (c *customer) effects() error {
 	}
 	for _, u := range c.uses {
 		call := c.ledger.Results(c.turn)[u.id]
-		ok := call.Result.GetOutcome() == tooldv1.Outcome_OUTCOME_OK
+		ok, started := call.Result.GetOutcome() == tooldv1.Outcome_OUTCOME_OK, c.everStarted(u.id)
 		var fault error
 		switch u.name {
 		case "Bash":
 			ok = ok && u.input["run_in_background"] == nil // its result comes before its effect
-			fault = judged(strings.Count(string(ran), u.id+"\n"), 1, ok, c.everStarted(u.id))
+			fault = judged(strings.Count(string(ran), u.id+"\n"), ok, started)
 		case "Write":
-			fault = c.whole("new", "", strings.Repeat(c.tag+"\n", 2000), ok, c.everStarted(u.id))
+			fault = c.whole("new", "", c.written(), ok, started)
 		case "Edit":
-			fault = c.whole("seed", "one\ntwo\n", "uno\ntwo\n", ok, c.everStarted(u.id))
+			fault = c.whole("seed", edited, "uno\ntwo\n", ok, started)
 		}
 		if fault != nil {
 			return fmt.Errorf("%s ended %v: %w", u.id, call.Result.GetOutcome(), fault)
@@ -308,11 +280,11 @@ func (c *customer) everStarted(id string) bool {
 }
 
 // judged compares how often a call has had its effect with what is known of it.
-func judged(times, want int, ok, started bool) error {
+func judged(times int, ok, started bool) error {
 	switch {
-	case times > want:
+	case times > 1:
 		return fmt.Errorf("it ran %d times", times)
-	case ok && times != want:
+	case ok && times == 0:
 		return errors.New("it is said to have succeeded and did nothing")
 	case !started && times > 0:
 		return errors.New("it ran and was never recorded as started")
@@ -326,14 +298,14 @@ func (c *customer) whole(name, before, after string, ok, started bool) error {
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	if text := string(data); text != before && text != after {
-		return fmt.Errorf("%s is torn: it has %d bytes", name, len(text))
+	switch string(data) {
+	case after:
+		return judged(1, ok, started)
+	case before:
+		return judged(0, ok, started)
+	default:
+		return fmt.Errorf("%s is torn: it has %d bytes", name, len(data))
 	}
-	times := 0
-	if string(data) == after {
-		times = 1
-	}
-	return judged(times, 1, ok, started)
 }
 
 // tidy sees that nothing is left in the customer's folder that it did not ask for.

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"syscall"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"github.com/toold/toold/bench/wire"
+	toold "github.com/toold/toold/clients/go"
 )
 
 // A server is a daemon that has a state directory, a root and a socket of its own below dir.
 type server struct {
 	binary, dir string
 	cmd         *exec.Cmd
-	conn        *grpc.ClientConn
+	conn        *toold.Conn
 }
 
 // startServer starts a daemon in a new temporary directory, which is the caller's to remove.
@@ -85,7 +85,7 @@ func (d *server) start() error {
 }
 
 func (d *server) connect() (err error) {
-	d.conn, err = grpc.NewClient("unix:"+d.socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	d.conn, err = wire.Dial(d.socket())
 	return err
 }
 
@@ -102,7 +102,7 @@ func (d *server) end(signal syscall.Signal) error {
 	_ = d.cmd.Process.Signal(signal)
 	err := d.cmd.Wait()
 	if d.conn != nil {
-		_ = d.conn.Close()
+		d.conn.Close()
 	}
 	d.cmd, d.conn = nil, nil
 	return err

@@ -68,7 +68,7 @@ func (d *server) stay(ctx context.Context) (*steady, error) {
 	if _, err := first.receive(); err != nil {
 		return nil, err
 	}
-	first.hangUp()
+	first.HangUp()
 	c, err := d.attach(ctx, flappingSession, ledger.New(), tooldv1.Role_ROLE_COMPANION)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *steady) wait(last uint64) error {
 		select {
 		case n := <-s.seen:
 			if n >= last {
-				s.hangUp()
+				s.HangUp()
 				var broken violation
 				if err := <-s.done; errors.As(err, &broken) {
 					return broken
@@ -121,40 +121,22 @@ func (d *server) killClients(ctx context.Context, span, every time.Duration) (ki
 	if err != nil {
 		return 0, err
 	}
-	until := time.Now().Add(span)
-	for {
-		last := time.Now().After(until)
-		turns := "1000000"
+	for until := time.Now().Add(span); ; kills++ {
+		limit, turns, last := every, "1000000", time.Now().After(until)
 		if last {
-			turns = "1"
+			limit, turns = patience, "1"
 		}
-		cmd := exec.CommandContext(ctx, self, "flapping", d.socket(), d.root(), d.memory(), turns)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			return kills, err
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		blow := time.After(every)
-		if last {
-			blow = time.After(patience)
-		}
-		select {
-		case err := <-ended:
-			if last && err == nil {
-				return kills, nil
-			}
-			return kills, fmt.Errorf("the client ended by itself: %w\n%s", err, said.String())
-		case <-blow:
-			_ = cmd.Process.Kill()
-			if err := <-ended; err == nil {
-				return kills, errors.New("the client ended before it was told to")
-			}
-			kills++
-		}
-		if last {
+		life, kill := context.WithTimeout(ctx, limit)
+		said, err := exec.CommandContext(life, self, "flapping", d.socket(), d.root(), d.memory(), turns).CombinedOutput()
+		killed := life.Err() != nil
+		kill()
+		switch {
+		case last && err == nil:
+			return kills, nil
+		case last && killed:
 			return kills, violation{errors.New("the last client did not come to the end of a turn")}
+		case err == nil || !killed:
+			return kills, fmt.Errorf("the client ended by itself: %w\n%s", err, said)
 		}
 	}
 }
@@ -185,12 +167,11 @@ func flapping(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer c.hangUp()
-	for n := ended(l); turns > 0; turns-- {
+	defer c.HangUp()
+	for n := ended(l); turns > 0; n, turns = n+1, turns-1 {
 		if err := c.turnOf(n, memory); err != nil {
 			return err
 		}
-		n++
 	}
 	return nil
 }
@@ -217,15 +198,10 @@ func (c *client) turnOf(n int, memory io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if c.ledger.Last() == before {
-			continue
-		}
-		var record bytes.Buffer
-		if _, err := protodelim.MarshalTo(&record, event); err != nil {
-			return err
-		}
-		if _, err := memory.Write(record.Bytes()); err != nil {
-			return err
+		if c.ledger.Last() > before {
+			if _, err := protodelim.MarshalTo(memory, event); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

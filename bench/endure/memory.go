@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -66,7 +67,7 @@ func (d *server) bearEditors(ctx context.Context, b burden, out io.Writer) error
 		}
 		refused += untaken
 	}
-	peak, err := figure(d.cmd.Process.Pid, "VmHWM")
+	peak, err := wire.Figure(d.cmd.Process.Pid, "VmHWM")
 	if err != nil {
 		return err
 	}
@@ -116,15 +117,11 @@ func (d *server) edit(ctx context.Context, session string, buffers int, text str
 }
 
 // open attaches a stream that lives until ctx ends.
-func (d *server) open(ctx context.Context, attach *tooldv1.Attach) (tooldv1.ToolService_ExecuteClient, error) {
-	stream, err := tooldv1.NewToolServiceClient(d.conn).Execute(ctx)
-	if err != nil {
-		return nil, err
+func (d *server) open(ctx context.Context, attach *tooldv1.Attach) (*wire.Stream, error) {
+	stream, err := wire.Attach(ctx, d.conn, attach)
+	if err == nil {
+		_, err = stream.Recv()
 	}
-	if err := stream.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: attach}}); err != nil {
-		return nil, err
-	}
-	_, err = stream.Recv()
 	return stream, err
 }
 
@@ -134,7 +131,7 @@ func (d *server) returnsMemory(ctx context.Context, most int64, out io.Writer) e
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		now, err := figure(d.cmd.Process.Pid, "VmRSS")
+		now, err := wire.Figure(d.cmd.Process.Pid, "VmRSS")
 		if err != nil {
 			return err
 		}

@@ -103,8 +103,8 @@ func (p *play) attached() *client {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		conn, err := p.server.attach(ctx, p.session, p.ledger, tooldv1.Role_ROLE_MAIN)
 		p.check(err)
-		hangUp := conn.hangUp
-		conn.hangUp = func() { hangUp(); cancel() }
+		hangUp := conn.HangUp
+		conn.HangUp = func() { hangUp(); cancel() }
 		p.conn, p.sent = conn, 0
 		for _, name := range p.discarded { // a stream that is hung up may take its last words along
 			p.check(conn.discard(name))
@@ -158,12 +158,12 @@ func (p *play) cancel() {
 	}
 	id := p.uses[rapid.IntRange(0, len(p.uses)-1).Draw(p.T, "which")].id
 	p.allow(tooldv1.Outcome_OUTCOME_CANCELLED)
-	p.check(p.attached().say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id}}}))
+	p.check(p.attached().Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id}}}))
 }
 
 func (p *play) interrupt() {
 	p.allow(tooldv1.Outcome_OUTCOME_CANCELLED)
-	p.check(p.attached().say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: &tooldv1.Interrupt{}}}))
+	p.check(p.attached().Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: &tooldv1.Interrupt{}}}))
 }
 
 // discard throws the open turn away: the model forgets it, the ledger does not.
@@ -175,7 +175,7 @@ func (p *play) discard() {
 
 func (p *play) leave() {
 	if p.conn != nil {
-		p.conn.hangUp()
+		p.conn.HangUp()
 		p.conn = nil
 	}
 }
@@ -217,17 +217,7 @@ func (p *play) settle() {
 
 // replayed sees that a client which has seen nothing is sent the same.
 func (p *play) replayed() {
-	whole := ledger.New()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := p.server.attach(ctx, p.session, whole, tooldv1.Role_ROLE_COMPANION)
-	p.check(err)
-	defer conn.hangUp()
-	for whole.Last() < p.ledger.Last() {
-		_, err := conn.receive()
-		p.check(err)
-	}
-	if n := whole.Differs(p.ledger); n > 0 {
-		p.Fatalf("%s: record %d is replayed as another than was seen", p.session, n)
-	}
+	p.check(p.server.replays(ctx, p.session, p.ledger))
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/bench/ledger"
+	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -80,11 +81,11 @@ func (s *soaking) watch(out io.Writer, ended <-chan struct{}, every time.Duratio
 		case <-tick.C:
 		}
 		pid := s.daemon.cmd.Process.Pid
-		memory, err := figure(pid, "VmRSS")
+		memory, err := wire.Figure(pid, "VmRSS")
 		if err != nil {
 			return err
 		}
-		threads, err := figure(pid, "Threads")
+		threads, err := wire.Figure(pid, "Threads")
 		if err != nil {
 			return err
 		}
@@ -94,17 +95,6 @@ func (s *soaking) watch(out io.Writer, ended <-chan struct{}, every time.Duratio
 		}
 		fmt.Fprintf(out, "%8s %8d %8d %10d %8d %8d %8d\n", time.Since(began).Round(time.Second), s.turns.Load(), s.calls.Load(), s.disturbed.Load(), memory>>10, len(files), threads)
 	}
-}
-
-// figure reads one of the kernel's numbers about a process.
-func figure(pid int, name string) (n int64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), name+":")
-	_, err = fmt.Sscan(rest, &n)
-	return n, err
 }
 
 // client does one session after the other until the time is over.
@@ -131,7 +121,7 @@ func (s *soaking) session(ctx context.Context, name, dir string, chance *rand.Ra
 		}
 		s.turns.Add(1)
 	}
-	_, err := tooldv1.NewSessionServiceClient(s.daemon.conn).CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: name})
+	_, err := s.daemon.conn.Sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: name})
 	return err
 }
 
@@ -146,7 +136,7 @@ func (s *soaking) turn(ctx context.Context, session, name, dir string, l *ledger
 			return err
 		}
 		err = s.attempt(c, name, uses, chance)
-		c.hangUp()
+		c.HangUp()
 		if err == nil || !errors.Is(err, errDisturbed) {
 			return err
 		}
@@ -168,13 +158,13 @@ func (s *soaking) attempt(c *client, name string, uses []use, chance *rand.Rand)
 	case 1: // does not read for a while, which is the point
 		<-time.After(time.Duration(chance.IntN(300)) * time.Millisecond)
 	case 2:
-		_ = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: uses[chance.IntN(len(uses))].id}}})
+		_ = c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: uses[chance.IntN(len(uses))].id}}})
 	case 3:
-		_ = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: &tooldv1.Interrupt{}}})
+		_ = c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: &tooldv1.Interrupt{}}})
 	case 4:
-		_ = c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{TurnId: name}}})
+		_ = c.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{TurnId: name}}})
 	case 5:
-		_ = c.stream.CloseSend()
+		_ = c.CloseSend()
 	default:
 		return c.settle(name, uses)
 	}

@@ -10,6 +10,7 @@ package toold
 
 import (
 	"context"
+	"iter"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -66,6 +67,22 @@ func (c *Conn) ListSessions(ctx context.Context, closed bool) (all []*tooldv1.Se
 		all = append(all, page.GetSessions()...)
 		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
 			return all, nil
+		}
+	}
+}
+
+// Checkpoints returns the pages of a list of checkpoints, from the one that request names on; request becomes that of the next
+// page. An error is the last that comes.
+func (c *Conn) Checkpoints(ctx context.Context, request *tooldv1.ListCheckpointsRequest) iter.Seq2[*tooldv1.ListCheckpointsResponse, error] {
+	return func(yield func(*tooldv1.ListCheckpointsResponse, error) bool) {
+		for {
+			page, err := c.Sessions.ListCheckpoints(ctx, request)
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+				return
+			}
 		}
 	}
 }

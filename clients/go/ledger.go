@@ -84,55 +84,42 @@ func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
 		l.tries = 0
 	}
 	l.last = max(l.last, event.GetSeq())
-	switch e := event.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_ToolResult:
-		delete(l.calls, call{event.GetTurnId(), e.ToolResult.GetToolUseId()})
-	case *tooldv1.ExecuteResponse_Notice: // a refused tool use has no result
-		if refused(event) {
-			delete(l.calls, call{event.GetTurnId(), e.Notice.GetToolUseId()})
-		}
-	}
+	delete(l.calls, call{event.GetTurnId(), ended(event)})
 	l.kept = slices.DeleteFunc(l.kept, func(request *tooldv1.ExecuteRequest) bool { return confirms(event, request) })
+}
+
+// ended returns the id of the tool use of which nothing more comes after an event: it has its result, or was refused and so did not
+// become a call. Empty: there is none.
+func ended(event *tooldv1.ExecuteResponse) string {
+	if event.GetNotice().GetCode() == "duplicate_id" {
+		return event.GetNotice().GetToolUseId()
+	}
+	return event.GetToolResult().GetToolUseId()
 }
 
 // confirms reports whether an event shows that the daemon has a message and will not lose it.
 func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) bool {
+	turnEnds := func(turn string) bool {
+		return event.GetTurnEnded() != nil && (turn == "" || event.GetTurnId() == turn)
+	}
 	switch m := request.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
-		if event.GetTurnId() != m.ToolUse.GetTurnId() {
-			return false
-		}
-		id := m.ToolUse.GetId()
-		switch e := event.GetEvent().(type) {
-		case *tooldv1.ExecuteResponse_Accepted: // a replay's result is older than what a new stream would begin with
-			return e.Accepted.GetToolUseId() == id && !e.Accepted.GetReplayed()
-		case *tooldv1.ExecuteResponse_ToolResult:
-			return e.ToolResult.GetToolUseId() == id
-		case *tooldv1.ExecuteResponse_Notice:
-			return e.Notice.GetToolUseId() == id && refused(event)
-		}
+		id, accepted := m.ToolUse.GetId(), event.GetAccepted()
+		isAccepted := accepted.GetToolUseId() == id && !accepted.GetReplayed() // a replay's result is older than what a new stream would begin with
+		return event.GetTurnId() == m.ToolUse.GetTurnId() && (isAccepted || ended(event) == id)
 	case *tooldv1.ExecuteRequest_Cancel:
-		if m.Cancel.GetToolUseId() != "" {
-			return event.GetToolResult().GetToolUseId() == m.Cancel.GetToolUseId()
+		if id := m.Cancel.GetToolUseId(); id != "" {
+			return event.GetToolResult().GetToolUseId() == id
 		}
-		return ends(event, m.Cancel.GetTurnId())
+		return turnEnds(m.Cancel.GetTurnId())
 	case *tooldv1.ExecuteRequest_EndTurn:
-		return ends(event, m.EndTurn.GetTurnId())
+		return turnEnds(m.EndTurn.GetTurnId())
 	case *tooldv1.ExecuteRequest_DiscardTurn:
-		return ends(event, m.DiscardTurn.GetTurnId())
+		return turnEnds(m.DiscardTurn.GetTurnId())
 	case *tooldv1.ExecuteRequest_Interrupt:
-		return event.GetTurnEnded() != nil
+		return turnEnds("")
 	}
 	return false
-}
-
-func ends(event *tooldv1.ExecuteResponse, turn string) bool {
-	return event.GetTurnEnded() != nil && (turn == "" || event.GetTurnId() == turn)
-}
-
-// refused reports whether an event means that a tool use did not become a call.
-func refused(event *tooldv1.ExecuteResponse) bool {
-	return event.GetNotice().GetCode() == "duplicate_id"
 }
 
 // unconfirmed returns what is to be sent again.

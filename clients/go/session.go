@@ -298,7 +298,9 @@ func (s *Session) receive(st *stream, event *tooldv1.ExecuteResponse) {
 		}
 		var err error
 		if event, err = st.Recv(); err != nil {
-			s.lost(err)
+			if err = s.resume(err); err != nil {
+				s.deliver(Event{Err: err})
+			}
 			return
 		}
 	}
@@ -314,13 +316,8 @@ func (s *Session) deliver(e Event) bool {
 	}
 }
 
-// lost attaches again while calls are under way. If that fails, or no call is under way, the receiver of Events gets the error.
-func (s *Session) lost(err error) {
-	if err = s.resume(err); err != nil {
-		s.deliver(Event{Err: err})
-	}
-}
-
+// resume attaches again after a stream has ended with err, while calls are under way. It returns the error if that fails, or if no
+// call is under way.
 func (s *Session) resume(err error) error {
 	s.mu.Lock()
 	s.stream.end()

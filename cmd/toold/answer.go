@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,10 +17,10 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// answerFlags are what an answer carries beside yes or no.
+// answerFlags are the answer as the command line has it.
 type answerFlags struct {
-	session, input, remember string
-	stop                     bool
+	session, remember string
+	answer            tooldv1.Answer
 }
 
 func (s *app) answerCommand() *cobra.Command {
@@ -33,20 +34,46 @@ func (s *app) answerCommand() *cobra.Command {
 			"  toold answer toolu_01 yes --remember session",
 		Args:              cobra.MaximumNArgs(3),
 		ValidArgsFunction: s.completeAnswer,
-		RunE: cli.Action(func(ctx context.Context, args []string) error {
+		PreRunE:           func(_ *cobra.Command, args []string) error { return f.read(args) },
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, args []string) error {
 			if len(args) == 0 {
-				return s.listQuestions(ctx, f.session)
+				return s.listQuestions(ctx, l, f.session)
 			}
-			return s.answerQuestion(ctx, args, f)
+			return s.answerQuestion(ctx, l, args[0], &f)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", "the question's session (default: all)")
-	flags.StringVar(&f.input, "input", "", "with yes: the input to run in place of the one that was asked about, as JSON")
-	flags.StringVar(&f.remember, "remember", "", "with yes: keep the rules that the question offers, for the session, local, project or user")
-	flags.BoolVar(&f.stop, "stop", false, "with no: stop the whole turn")
-	_ = cmd.RegisterFlagCompletionFunc("remember", cobra.FixedCompletions([]string{"session", "local", "project", "user"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&f.answer.UpdatedInputJson, "input", "", "with yes: the input to run in place of the one that was asked about, as JSON")
+	cli.AddChoice(cmd, &f.remember, "remember", "", "with yes: keep the rules that the question offers, for the session, local, project or user", terminal.KeeperWords()...)
+	flags.BoolVar(&f.answer.InterruptTurn, "stop", false, "with no: stop the whole turn")
 	return cmd
+}
+
+// read takes what follows the question on the command line.
+func (f *answerFlags) read(args []string) error {
+	switch len(args) {
+	case 0:
+		return nil
+	case 1:
+		return cli.Misused("say yes or no: toold answer %s yes", args[0])
+	case 3:
+		f.answer.Message = turn.ValidText(args[2])
+	}
+	a := &f.answer
+	switch strings.ToLower(args[1]) {
+	case "y", "yes":
+		if a.Decision = tooldv1.Decision_DECISION_ALLOW; a.Message != "" || a.InterruptTurn {
+			return cli.Misused("a message and --stop go with a no")
+		}
+	case "n", "no":
+		if a.Decision = tooldv1.Decision_DECISION_DENY; a.UpdatedInputJson != "" || f.remember != "" {
+			return cli.Misused("--input and --remember go with a yes")
+		}
+	default:
+		return cli.Misused("%q is neither yes nor no", args[1])
+	}
+	return nil
 }
 
 // An openQuestion is a question with its session.
@@ -55,22 +82,17 @@ type openQuestion struct {
 	*tooldv1.Question
 }
 
-func openQuestions(ctx context.Context, l *toold.Conn, session string) (list []openQuestion, err error) {
-	err = eachOpen(ctx, l, session, func(x *tooldv1.GetSessionResponse) error {
+func openQuestions(ctx context.Context, l *toold.Conn, session string) (questions []openQuestion, err error) {
+	list, err := openSessions(ctx, l, session)
+	for _, x := range list {
 		for _, q := range x.GetOpenQuestions() {
-			list = append(list, openQuestion{x.GetSession().GetSessionId(), q})
+			questions = append(questions, openQuestion{x.GetSession().GetSessionId(), q})
 		}
-		return nil
-	})
-	return list, err
+	}
+	return questions, err
 }
 
-func (s *app) listQuestions(ctx context.Context, session string) error {
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s *app) listQuestions(ctx context.Context, l *toold.Conn, session string) error {
 	list, err := openQuestions(ctx, l, session)
 	if err != nil {
 		return err
@@ -98,95 +120,39 @@ func (s *app) listQuestions(ctx context.Context, session string) error {
 	return nil
 }
 
-func (s *app) answerQuestion(ctx context.Context, args []string, f answerFlags) error {
-	if len(args) < 2 {
-		return cli.Misused("say yes or no: toold answer %s yes", args[0])
-	}
-	answer, err := f.answer(args[1:])
+// answerQuestion answers the one open question with that id, or about the call with that id.
+func (s *app) answerQuestion(ctx context.Context, l *toold.Conn, id string, f *answerFlags) error {
+	list, err := openQuestions(ctx, l, f.session)
 	if err != nil {
 		return err
 	}
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
+	list = slices.DeleteFunc(list, func(q openQuestion) bool { return q.GetQuestionId() != id && q.GetToolUseId() != id })
+	switch len(list) {
+	case 0:
+		return cli.Failed("the question %q is not open: it was answered or withdrawn, or never asked. \"toold answer\" lists those that are.", id)
+	case 1:
+	default:
+		return cli.Misused("%d open questions are about a call %q: name the question, or the session with --session", len(list), id)
 	}
-	defer l.Close()
-	q, err := question(ctx, l, args[0], f.session)
-	if err != nil {
-		return err
-	}
-	answer.QuestionId, answer.InputDigest = q.GetQuestionId(), q.GetInputDigest()
+	q := list[0]
+	f.answer.QuestionId, f.answer.InputDigest = q.GetQuestionId(), q.GetInputDigest()
 	if f.remember != "" {
-		scope, _ := terminal.ScopeNamed(f.remember)
-		for _, x := range q.GetSuggestions() {
-			answer.Remember = append(answer.Remember, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: scope})
-		}
-		if len(answer.Remember) == 0 {
+		if f.answer.Remember = terminal.Remembered(q.GetSuggestions(), f.remember); len(f.answer.Remember) == 0 {
 			return cli.Failed("%s", terminal.NoSuggestion(q.Question))
 		}
 	}
-	_, err = l.Sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: q.session, Answer: answer})
+	_, err = l.Sessions.Answer(ctx, &tooldv1.AnswerRequest{SessionId: q.session, Answer: &f.answer})
 	return err
-}
-
-// answer reads what follows the question on the command line.
-func (f answerFlags) answer(args []string) (*tooldv1.Answer, error) {
-	a := &tooldv1.Answer{UpdatedInputJson: f.input, InterruptTurn: f.stop}
-	switch strings.ToLower(args[0]) {
-	case "y", "yes":
-		a.Decision = tooldv1.Decision_DECISION_ALLOW
-	case "n", "no":
-		a.Decision = tooldv1.Decision_DECISION_DENY
-	default:
-		return nil, cli.Misused("%q is neither yes nor no", args[0])
-	}
-	yes := a.Decision == tooldv1.Decision_DECISION_ALLOW
-	if len(args) > 1 {
-		a.Message = turn.ValidText(args[1])
-	}
-	_, known := terminal.ScopeNamed(f.remember)
-	switch {
-	case f.remember != "" && !known:
-		return nil, cli.Misused("--remember %q is not known: choose session, local, project or user", f.remember)
-	case yes && (a.Message != "" || f.stop):
-		return nil, cli.Misused("a message and --stop go with a no")
-	case !yes && (f.input != "" || f.remember != ""):
-		return nil, cli.Misused("--input and --remember go with a yes")
-	}
-	return a, nil
-}
-
-// question finds the one open question with that id, or about the call with that id.
-func question(ctx context.Context, l *toold.Conn, id, session string) (found openQuestion, err error) {
-	list, err := openQuestions(ctx, l, session)
-	if err != nil {
-		return found, err
-	}
-	n := 0
-	for _, q := range list {
-		if q.GetQuestionId() == id || q.GetToolUseId() == id {
-			found = q
-			n++
-		}
-	}
-	switch n {
-	case 0:
-		return found, cli.Failed("the question %q is not open: it was answered or withdrawn, or never asked. \"toold answer\" lists those that are.", id)
-	case 1:
-		return found, nil
-	}
-	return found, cli.Misused("%d open questions are about a call %q: name the question, or the session with --session", n, id)
 }
 
 func (s *app) completeAnswer(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
 		return []string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp
 	}
-	return s.completeFirst(s.completing(func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) (ids []string, err error) {
-		list, err := openQuestions(ctx, l, cmd.Flag("session").Value.String())
+	return first(s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := openQuestions(ctx, l, o.session)
 		for _, q := range list {
-			ids = append(ids, q.GetQuestionId()+"\t"+terminal.VisibleLine(q.GetTitle()))
+			o.add(q.GetQuestionId(), q.GetTitle())
 		}
-		return ids, err
 	}))(cmd, args, typed)
 }

@@ -5,8 +5,9 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
@@ -31,63 +32,63 @@ func (s *app) attachCommand() *cobra.Command {
 			"current directory or one above it. Ends with the session, or with Ctrl-C, which stops no call.",
 		Example:           "  toold attach\n  toold attach work\n  toold attach work --replay --json",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: s.completeFirst(s.completeSessions),
-		RunE: cli.Action(func(ctx context.Context, args []string) error {
-			request := &tooldv1.WatchRequest{}
-			if len(args) > 0 {
-				request.SessionId = args[0]
+		ValidArgsFunction: first(s.completeSessions()),
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, args []string) (err error) {
+			request := &tooldv1.WatchRequest{SessionId: strings.Join(args, "")}
+			if request.SessionId == "" {
+				request.SessionId, err = newestHere(ctx, l)
 			}
 			if replay {
 				request.AfterSeq = proto.Uint64(0)
 			}
-			return s.watch(ctx, request)
+			if err != nil {
+				return err
+			}
+			return s.watch(ctx, l, request)
 		}),
 	}
 	cmd.Flags().BoolVar(&replay, "replay", false, "first show every record that is kept")
 	return cmd
 }
 
-func (s *app) watch(ctx context.Context, request *tooldv1.WatchRequest) (err error) {
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	if request.GetSessionId() == "" {
-		if request.SessionId, err = newestHere(ctx, l); err != nil {
-			return err
-		}
-	}
+func (s *app) watch(ctx context.Context, l *toold.Conn, request *tooldv1.WatchRequest) (err error) {
 	p := terminal.NewPrompter(terminal.Open(s.Stderr), func(string) (string, bool) { return "", false })
-	request.Answers = p != nil
-	events, stop, err := follow(ctx, l, request)
-	if err != nil {
-		p.Close()
-		return err
-	}
-	defer stop()
-	if p != nil {
-		s.Say("watching session %s", request.GetSessionId())
-	}
 	w := watching{app: s, session: request.GetSessionId(), prompter: p, out: terminal.Open(s.Stdout)}
 	defer func() {
 		p.Close()
 		err = errors.Join(err, w.flush())
 	}()
+	request.Answers = p.Asks()
+	ctx, cancel := context.WithCancel(ctx)
+	var receiver sync.WaitGroup
+	defer receiver.Wait()
+	defer cancel()
+	watched, err := toold.Watch(ctx, l, request)
+	if err != nil {
+		return err
+	}
+	events := make(chan toold.Event)
+	receiver.Go(func() {
+		defer close(events)
+		for event, err := range watched {
+			select {
+			case events <- toold.Event{ExecuteResponse: event, Err: err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	if p.Asks() {
+		s.Say("watching session %s", request.GetSessionId())
+	}
 	for {
 		select {
-		case e := <-events:
-			if errors.Is(e.Err, io.EOF) {
-				return nil
-			}
-			if e.Err != nil {
+		case e, more := <-events:
+			if !more || e.Err != nil {
 				return e.Err
 			}
-			if err := w.seen(ctx, e.ExecuteResponse); err != nil {
+			if err := w.seen(ctx, e.ExecuteResponse); err != nil || e.GetSessionChanged().GetClosed() {
 				return err
-			}
-			if e.GetSessionChanged().GetClosed() {
-				return nil
 			}
 		case answer := <-p.Answers():
 			if err := w.flush(); err != nil {
@@ -103,36 +104,6 @@ func (s *app) watch(ctx context.Context, request *tooldv1.WatchRequest) (err err
 	}
 }
 
-// follow returns a session's events until stop is called, which waits for the goroutine that receives them. The last one
-// has an error, which is io.EOF when the daemon has ended the stream.
-func follow(ctx context.Context, l *toold.Conn, request *tooldv1.WatchRequest) (events <-chan toold.Event, stop func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	watched, err := toold.Watch(ctx, l, request)
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	out, done := make(chan toold.Event), make(chan struct{})
-	pass := func(e toold.Event) bool {
-		select {
-		case out <- e:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	go func() {
-		defer close(done)
-		for event, err := range watched {
-			if !pass(toold.Event{ExecuteResponse: event, Err: err}) || err != nil {
-				return
-			}
-		}
-		pass(toold.Event{Err: io.EOF})
-	}()
-	return out, func() { cancel(); <-done }, nil
-}
-
 // A watching shows a session's events. While a question stands on the terminal that they are shown on, they wait.
 type watching struct {
 	*app
@@ -146,13 +117,10 @@ type watching struct {
 const mostHeld = 1000
 
 func (w *watching) seen(ctx context.Context, event *tooldv1.ExecuteResponse) error {
-	switch e := event.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_Question:
-		defer w.prompter.Ask(ctx, e.Question)
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		w.prompter.Withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
-	case *tooldv1.ExecuteResponse_ToolResult:
-		w.prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
+	if event.GetQuestion() != nil { // asked below what is shown of it
+		defer w.prompter.Take(ctx, event)
+	} else {
+		w.prompter.Take(ctx, event)
 	}
 	busy := w.out.Terminal && !w.JSON && w.prompter.Busy()
 	if !busy || event.GetProgress() == nil {

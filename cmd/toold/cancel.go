@@ -34,18 +34,26 @@ func (s *app) cancelCommand() *cobra.Command {
 			"--session, or the newest that works here. --all stops everything, background tasks too: of --session, or of all\n" +
 			"sessions. Calls that run are stopped, and those that wait never start; each gets its result.",
 		Example:           "  toold cancel toolu_01\n  toold cancel --turn\n  toold cancel --all --session work",
-		ValidArgsFunction: s.completeCalls,
-		RunE: cli.Action(func(ctx context.Context, args []string) error {
-			chosen := 0
-			for _, is := range []bool{len(args) > 0, f.turn, f.all} {
-				if is {
-					chosen++
-				}
-			}
-			if chosen != 1 {
+		ValidArgsFunction: s.completeCalls(),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if f.turn && f.all || (len(args) > 0) == (f.turn || f.all) {
 				return cli.Misused("name calls, or choose --turn or --all")
 			}
-			return s.cancel(ctx, args, f)
+			return nil
+		},
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, calls []string) error {
+			if f.turn {
+				return s.cancelTurn(ctx, l, f.session)
+			}
+			if f.all {
+				return s.cancelAll(ctx, l, f.session)
+			}
+			for _, id := range calls {
+				if err := s.cancelNamed(ctx, l, id, f.session); err != nil {
+					return err
+				}
+			}
+			return nil
 		}),
 	}
 	flags := cmd.Flags()
@@ -53,26 +61,6 @@ func (s *app) cancelCommand() *cobra.Command {
 	flags.BoolVar(&f.turn, "turn", false, "the open turn of the session")
 	flags.BoolVar(&f.all, "all", false, "everything that runs or waits")
 	return cmd
-}
-
-func (s *app) cancel(ctx context.Context, calls []string, f cancelFlags) error {
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	switch {
-	case f.turn:
-		return s.cancelTurn(ctx, l, f.session)
-	case f.all:
-		return eachOpen(ctx, l, f.session, func(x *tooldv1.GetSessionResponse) error { return s.cancelAll(ctx, l, x) })
-	}
-	for _, id := range calls {
-		if err := s.cancelNamed(ctx, l, id, f.session); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *app) cancelTurn(ctx context.Context, l *toold.Conn, session string) (err error) {
@@ -91,58 +79,65 @@ func (s *app) cancelTurn(ctx context.Context, l *toold.Conn, session string) (er
 	return s.stopped("turn", "", session)
 }
 
-// cancelAll stops what is open in one session.
-func (s *app) cancelAll(ctx context.Context, l *toold.Conn, x *tooldv1.GetSessionResponse) error {
-	session := x.GetSession().GetSessionId()
-	if _, err := l.Sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, All: true, Reason: cancelReason}); err != nil {
-		return err
-	}
-	for _, c := range x.GetOpenCalls() {
-		if err := s.stopped("call", c.GetToolUseId(), session); err != nil {
+// cancelAll stops what is open in a session, or in all of them.
+func (s *app) cancelAll(ctx context.Context, l *toold.Conn, session string) error {
+	list, err := openSessions(ctx, l, session)
+	for _, x := range list {
+		session := x.GetSession().GetSessionId()
+		if _, err = l.Sessions.CancelTurn(ctx, &tooldv1.CancelTurnRequest{SessionId: session, All: true, Reason: cancelReason}); err != nil {
 			return err
 		}
-	}
-	for _, task := range x.GetSession().GetBackgroundTasks() {
-		if err := s.killTask(ctx, l, session, task.GetTaskId()); err != nil {
-			return err
+		for _, c := range x.GetOpenCalls() {
+			if err = s.stopped("call", c.GetToolUseId(), session); err != nil {
+				return err
+			}
+		}
+		for _, task := range x.GetSession().GetBackgroundTasks() {
+			if err = s.killTask(ctx, l, session, task.GetTaskId()); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return err
 }
 
 // cancelNamed stops the open call with that id, or the background task with that id, wherever it is.
 func (s *app) cancelNamed(ctx context.Context, l *toold.Conn, id, session string) error {
-	var in, task []string
-	err := eachOpen(ctx, l, session, func(x *tooldv1.GetSessionResponse) error {
+	list, err := openSessions(ctx, l, session)
+	if err != nil {
+		return err
+	}
+	var stops []func() error
+	for _, x := range list {
 		name := x.GetSession().GetSessionId()
 		if slices.ContainsFunc(x.GetOpenCalls(), func(c *tooldv1.OpenCall) bool { return c.GetToolUseId() == id }) {
-			in = append(in, name)
+			stops = append(stops, func() error { return s.cancelCall(ctx, l, name, id) })
 		}
 		for _, t := range x.GetSession().GetBackgroundTasks() {
 			if t.GetTaskId() == id || t.GetToolUseId() == id {
-				task = append(task, name, t.GetTaskId())
+				stops = append(stops, func() error { return s.killTask(ctx, l, name, t.GetTaskId()) })
 			}
 		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case len(in)+len(task)/2 > 1:
-		return cli.Misused("%q is open in several sessions: name one with --session", id)
-	case len(task) > 0:
-		return s.killTask(ctx, l, task[0], task[1])
-	case len(in) == 0:
-		return cli.Failed("no call or background task %q is open. \"toold log\" shows calls that have ended.", id)
 	}
-	response, err := l.Sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: in[0], ToolUseId: id, Reason: cancelReason})
+	switch len(stops) {
+	case 0:
+		return cli.Failed("no call or background task %q is open. \"toold log\" shows calls that have ended.", id)
+	case 1:
+		return stops[0]()
+	default:
+		return cli.Misused("%q is open in several sessions: name one with --session", id)
+	}
+}
+
+func (s *app) cancelCall(ctx context.Context, l *toold.Conn, session, id string) error {
+	response, err := l.Sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: session, ToolUseId: id, Reason: cancelReason})
 	if err != nil {
 		return err
 	}
 	if !response.GetCancelled() {
 		return cli.Failed("the call %q had ended already", id)
 	}
-	return s.stopped("call", id, in[0])
+	return s.stopped("call", id, session)
 }
 
 func (s *app) killTask(ctx context.Context, l *toold.Conn, session, id string) error {
@@ -158,11 +153,11 @@ func (s *app) stopped(kind, id, session string) error {
 		_, err := fmt.Fprintf(s.Stdout, "{\"session_id\":%q,\"kind\":%q,\"id\":%q}\n", session, kind, id)
 		return err
 	}
-	text := "stopped " + strings.TrimSpace(kind+" "+terminal.VisibleLine(id)) + " in session " + terminal.VisibleLine(session)
+	text := "stopped " + strings.TrimSpace(kind+" "+terminal.VisibleLine(id)) + " in session "
 	if kind == "session" {
-		text = "closed session " + terminal.VisibleLine(session)
+		text = "closed session "
 	}
-	_, err := fmt.Fprintln(s.Stdout, text)
+	_, err := fmt.Fprintln(s.Stdout, text+terminal.VisibleLine(session))
 	return err
 }
 
@@ -174,14 +169,9 @@ func (s *app) closeCommand() *cobra.Command {
 			"of a closed session stay for a while; \"toold log\" shows them.",
 		Example:           "  toold close work",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: s.completeSessions,
-		RunE: cli.Action(func(ctx context.Context, args []string) error {
-			l, err := s.daemon.Connect(ctx)
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			for _, name := range args {
+		ValidArgsFunction: s.completeSessions(),
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, names []string) error {
+			for _, name := range names {
 				if _, err := l.Sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: name}); err != nil {
 					return err
 				}

@@ -19,36 +19,36 @@ import (
 // completePatience is how long a shell waits for a daemon. Ours: longer is felt.
 const completePatience = time.Second
 
-// A completer offers words for an argument or a flag.
-type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+// offers are the words that the shell offers.
+type offers struct {
+	session string // that --session names
+	words   []string
+}
 
-// completing makes a completer of what a daemon is asked for, for the first argument.
-func (s *app) completing(ask func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) ([]string, error)) completer {
+// add offers a word, with what it stands for.
+func (o *offers) add(word, about string) {
+	o.words = append(o.words, word+"\t"+terminal.VisibleLine(about))
+}
+
+// completing makes a completion of what a daemon that runs answers. What it does not answer is not offered.
+func (s *app) completing(ask func(ctx context.Context, l *toold.Conn, o *offers)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 		defer cancel()
-		l, err := s.daemon.Running(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		var o offers
+		if l, err := s.daemon.Running(ctx); err == nil {
+			defer l.Close()
+			if flag := cmd.Flag("session"); flag != nil {
+				o.session = flag.Value.String()
+			}
+			ask(ctx, l, &o)
 		}
-		defer l.Close()
-		words, _ := ask(ctx, cmd, l)
-		return words, cobra.ShellCompDirectiveNoFileComp
+		return o.words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func (s *app) completeTools(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, _ *cobra.Command, l *toold.Conn) (names []string, err error) {
-		list, err := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
-		for _, tool := range list.GetTools() {
-			names = append(names, tool.GetName()+"\t"+terminal.Fit(firstLine(tool.GetDescription()), 60))
-		}
-		return names, err
-	})(cmd, args, typed)
-}
-
-// completeFirst offers words for the first argument only.
-func (s *app) completeFirst(offer completer) completer {
+// first offers words for the first argument only.
+func first(offer cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -57,43 +57,49 @@ func (s *app) completeFirst(offer completer) completer {
 	}
 }
 
-func (s *app) completeSessions(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, _ *cobra.Command, l *toold.Conn) (names []string, err error) {
-		list, err := l.ListSessions(ctx, false)
-		for _, x := range list {
-			names = append(names, x.GetSessionId()+"\t"+terminal.VisibleLine(x.GetWorkingDirectory()))
+func (s *app) completeTools() cobra.CompletionFunc {
+	return first(s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
+		for _, tool := range list.GetTools() {
+			o.add(tool.GetName(), terminal.Fit(firstLine(tool.GetDescription()), 60))
 		}
-		return names, err
-	})(cmd, args, typed)
+	}))
+}
+
+func (s *app) completeSessions() cobra.CompletionFunc {
+	return s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := l.ListSessions(ctx, false)
+		for _, x := range list {
+			o.add(x.GetSessionId(), x.GetWorkingDirectory())
+		}
+	})
 }
 
 // completeCalls offers the open calls of the session that --session names, or of all sessions.
-func (s *app) completeCalls(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) (ids []string, err error) {
-		err = eachOpen(ctx, l, cmd.Flag("session").Value.String(), func(x *tooldv1.GetSessionResponse) error {
+func (s *app) completeCalls() cobra.CompletionFunc {
+	return s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		list, _ := openSessions(ctx, l, o.session)
+		for _, x := range list {
 			for _, c := range x.GetOpenCalls() {
-				ids = append(ids, c.GetToolUseId()+"\t"+terminal.VisibleLine(c.GetTitle()))
+				o.add(c.GetToolUseId(), c.GetTitle())
 			}
-			return nil
-		})
-		return ids, err
-	})(cmd, args, typed)
+		}
+	})
 }
 
-// completeRecorded offers all calls of the session that --session names.
-func (s *app) completeRecorded(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.completing(func(ctx context.Context, cmd *cobra.Command, l *toold.Conn) (ids []string, err error) {
-		session := cmd.Flag("session").Value.String()
-		if session == "" {
-			return nil, nil
+// completeRecorded offers all calls of the session that --session names, the newest first.
+func (s *app) completeRecorded() cobra.CompletionFunc {
+	return first(s.completing(func(ctx context.Context, l *toold.Conn, o *offers) {
+		if o.session == "" {
+			return
 		}
-		err = records.Watch(ctx, l, &tooldv1.WatchRequest{SessionId: session, NoFollow: true}, func(event *tooldv1.ExecuteResponse) error {
+		request := &tooldv1.WatchRequest{SessionId: o.session, NoFollow: true}
+		_ = records.Watch(ctx, l, request, func(event *tooldv1.ExecuteResponse) error {
 			if a := event.GetAccepted(); a != nil {
-				ids = append(ids, a.GetToolUseId()+"\t"+terminal.VisibleLine(a.GetTitle()))
+				o.add(a.GetToolUseId(), a.GetTitle())
 			}
 			return nil
 		})
-		slices.Reverse(ids)
-		return ids, err
-	})(cmd, args, typed)
+		slices.Reverse(o.words)
+	}))
 }

@@ -3,12 +3,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,11 +38,7 @@ func (s *app) startCommand() *cobra.Command {
 				return err
 			}
 			defer l.Close()
-			if s.JSON {
-				return terminal.PrintJSON(s.Stdout, info)
-			}
-			_, err = fmt.Fprintf(s.Stdout, "toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.daemon.Socket)
-			return err
+			return s.Show(info, fmt.Sprintf("toold %s (process %d) listens on %s\n", info.GetVersion(), info.GetPid(), s.daemon.Socket))
 		}),
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "put this program in the place of a daemon that runs, whatever its version")
@@ -58,26 +53,22 @@ func (s *app) stopCommand() *cobra.Command {
 		Long:    "Ends the daemon and returns when its process is gone. Running calls may finish for the drain time; --now ends them.",
 		Example: "  toold stop\n  toold stop --now",
 		Args:    cobra.NoArgs,
-		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.stop(ctx, now) }),
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
+			pid, gone, err := s.daemon.Stop(ctx, now)
+			switch {
+			case err != nil:
+			case pid == 0:
+				_, err = fmt.Fprintln(s.Stdout, "no daemon was running")
+			case gone:
+				_, err = fmt.Fprintf(s.Stdout, "process %d has ended\n", pid)
+			default:
+				_, err = fmt.Fprintf(s.Stdout, "process %d is ending\n", pid)
+			}
+			return err
+		}),
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "end running calls at once")
 	return cmd
-}
-
-// stop ends the daemon and prints what came of it.
-func (s *app) stop(ctx context.Context, now bool) error {
-	pid, gone, err := s.daemon.Stop(ctx, now)
-	switch {
-	case err != nil:
-		return err
-	case pid == 0:
-		_, err = fmt.Fprintln(s.Stdout, "no daemon was running")
-	case gone:
-		_, err = fmt.Fprintf(s.Stdout, "process %d has ended\n", pid)
-	default:
-		_, err = fmt.Fprintf(s.Stdout, "process %d is ending\n", pid)
-	}
-	return err
 }
 
 func (s *app) statusCommand() *cobra.Command {
@@ -93,25 +84,22 @@ func (s *app) statusCommand() *cobra.Command {
 				return err
 			}
 			defer l.Close()
-			if s.JSON {
-				return terminal.PrintJSON(s.Stdout, info)
-			}
 			list, err := l.ListSessions(ctx, false)
 			if err != nil {
 				return err
 			}
-			if err := s.printInfo(info); err != nil || len(list) == 0 {
-				return err
+			text := s.infoText(info)
+			if len(list) > 0 {
+				text += "\n" + sessionTable(list)
 			}
-			_, _ = fmt.Fprintln(s.Stdout)
-			return sessionTable(s.Stdout, list)
+			return s.Show(info, text)
 		}),
 	}
 }
 
-func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
-	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, terminal.VisibleLine(value)) }
+func (s *app) infoText(info *tooldv1.GetInfoResponse) string {
+	var rows [][]string
+	row := func(name, value string) { rows = append(rows, []string{name, value}) }
 	row("version", info.GetVersion())
 	if s.daemon.Remote.Address != "" {
 		row("address", s.daemon.Where())
@@ -122,7 +110,7 @@ func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 	row("process", fmt.Sprint(info.GetPid()))
 	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
 	row("root", info.GetDefaultRoot())
-	row("sandbox", terminal.TierName(info.GetSandbox()))
+	row("sandbox", terminal.Word(info.GetSandbox()))
 	row("sessions", fmt.Sprint(info.GetSessions()))
 	row("running", terminal.Count(int(info.GetRunningCalls()), "call"))
 	for _, warning := range info.GetWarnings() {
@@ -140,7 +128,7 @@ func (s *app) printInfo(info *tooldv1.GetInfoResponse) error {
 			row("state", s.daemon.StateDir())
 		}
 	}
-	return t.Flush()
+	return terminal.Table(rows...)
 }
 
 func (s *app) versionCommand() *cobra.Command {
@@ -151,17 +139,13 @@ func (s *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: cli.Action(func(context.Context, []string) error {
 			in, _ := groups()
-			if !s.JSON {
-				_, err := fmt.Fprintln(s.Stdout, versionLine())
-				return err
-			}
-			return json.NewEncoder(s.Stdout).Encode(struct {
+			return s.Show(struct {
 				Version string   `json:"version"`
 				Go      string   `json:"go"`
 				OS      string   `json:"os"`
 				Arch    string   `json:"arch"`
 				Groups  []string `json:"groups"` // of tools, of those that a build can leave out
-			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH, append([]string{}, in...)})
+			}{version, runtime.Version(), runtime.GOOS, runtime.GOARCH, append([]string{}, in...)}, versionLine()+"\n")
 		}),
 	}
 }
@@ -169,20 +153,9 @@ func (s *app) versionCommand() *cobra.Command {
 // versionLine returns what this program is.
 func versionLine() string {
 	in, out := groups()
-	return fmt.Sprintf("toold %s (%s, %s/%s) with %s%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, joinedWords(in), leftOut(out))
-}
-
-// joinedWords lists groups of tools.
-func joinedWords(words []string) string {
-	if len(words) == 0 {
-		return "no optional tools"
+	line := fmt.Sprintf("toold %s (%s, %s/%s) with %s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cmp.Or(strings.Join(in, ", "), "no optional tools"))
+	if len(out) > 0 {
+		line += "; left out: " + strings.Join(out, ", ")
 	}
-	return strings.Join(words, ", ")
-}
-
-func leftOut(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return "; left out: " + strings.Join(words, ", ")
+	return line
 }

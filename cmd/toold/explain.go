@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/callargs"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
@@ -23,6 +24,7 @@ const exitAsks = 4
 func (s *app) explainCommand() *cobra.Command {
 	var f placeFlags
 	var session string
+	var request *tooldv1.ExplainRequest
 	cmd := &cobra.Command{
 		Use:   "explain CALL",
 		Short: "Tell whether a call may run, and why, without running it",
@@ -37,16 +39,14 @@ func (s *app) explainCommand() *cobra.Command {
 			"  toold explain 'Read(~/.ssh/config)' --root ~/src/project --mode plan\n" +
 			"  toold explain '{\"name\":\"Grep\",\"input\":{\"pattern\":\"x\",\"path\":\"/etc\"}}' --json",
 		Args: cobra.ExactArgs(1),
-		RunE: cli.Action(func(ctx context.Context, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			if session != "" && len(f.roots) > 0 {
 				return cli.Misused("--session and --root exclude each other: a session has its roots")
 			}
-			request, err := s.explainRequest(args[0], session, f)
-			if err != nil {
-				return err
-			}
-			return s.explain(ctx, request)
-		}),
+			request, err = s.explainRequest(args[0], session, f)
+			return err
+		},
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, _ []string) error { return s.explain(ctx, l, request) }),
 	}
 	cmd.Flags().StringVar(&session, "session", "", "judge it in this session (default: in a new one)")
 	f.add(cmd)
@@ -54,11 +54,7 @@ func (s *app) explainCommand() *cobra.Command {
 }
 
 func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.ExplainRequest, error) {
-	roots, err := absolute(f.roots)
-	if err != nil {
-		return nil, err
-	}
-	options, err := f.options()
+	roots, options, err := f.read()
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +75,14 @@ func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.Expla
 	return &tooldv1.ExplainRequest{ToolUse: u.Wire(""), SessionId: session, Roots: roots, Options: options}, nil
 }
 
-func (s *app) explain(ctx context.Context, request *tooldv1.ExplainRequest) error {
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s *app) explain(ctx context.Context, l *toold.Conn, request *tooldv1.ExplainRequest) error {
 	response, err := l.Daemon.Explain(ctx, request)
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		err = terminal.PrintJSON(s.Stdout, response)
-	} else {
-		u := request.GetToolUse()
-		call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
-		_, err = io.WriteString(s.Stdout, explanationText(call, response, terminal.Open(s.Stdout).Ink))
-	}
-	if err != nil {
+	u := request.GetToolUse()
+	call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
+	if err := s.Show(response, explanationText(call, response, terminal.Open(s.Stdout).Ink)); err != nil {
 		return err
 	}
 	switch response.GetDecision() {
@@ -128,9 +114,9 @@ func explanationText(call string, e *tooldv1.ExplainResponse, k terminal.Ink) st
 		fmt.Fprintf(&b, "  error: %s\n", terminal.VisibleLine(code))
 	}
 	if e.GetValid() {
-		fmt.Fprintf(&b, "  level: %s\n  mode: %s\n  order: %s\n", terminal.LevelWord(e.GetLevel()), terminal.ModeName(e.GetPermissionMode()), orderWords(e))
+		fmt.Fprintf(&b, "  level: %s\n  mode: %s\n  order: %s\n", terminal.Word(e.GetLevel()), terminal.ModeName(e.GetPermissionMode()), orderWords(e))
 		if c := e.GetConfinement(); c != nil {
-			fmt.Fprintf(&b, "  sandbox: %s\n", terminal.TierName(c.GetTier()))
+			fmt.Fprintf(&b, "  sandbox: %s\n", terminal.Word(c.GetTier()))
 		}
 	}
 	section(&b, k, "What it does:", e.GetEffects())

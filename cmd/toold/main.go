@@ -89,7 +89,7 @@ func (s *app) root() *cobra.Command {
 	flags.BoolVar(&s.JSON, "json", false, "print JSON for programs")
 	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "say more on standard error")
 	diff := changes.DiffCommand(s.daemon)
-	diff.ValidArgsFunction = s.completeFirst(s.completeRecorded)
+	diff.ValidArgsFunction = s.completeRecorded()
 	root.AddCommand(
 		s.runCommand(), s.callCommand(), s.toolsCommand(), s.sessionsCommand(), s.attachCommand(), s.outputCommand(),
 		records.Command(s.daemon), s.serveCommand(), s.startCommand(), s.stopCommand(), s.statusCommand(), s.versionCommand(),
@@ -100,7 +100,7 @@ func (s *app) root() *cobra.Command {
 		cmd.Version = versionLine()
 		cmd.SetVersionTemplate("{{.Version}}\n")
 		if cmd.Flags().Lookup("session") != nil {
-			_ = cmd.RegisterFlagCompletionFunc("session", s.completeSessions)
+			_ = cmd.RegisterFlagCompletionFunc("session", s.completeSessions())
 		}
 	}
 	return root

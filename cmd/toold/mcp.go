@@ -24,19 +24,17 @@ func (s *app) mcpCommand() *cobra.Command {
 			"Standard output carries the protocol alone; what the user should know goes to standard error.",
 		Example: "  toold mcp --root ~/src/project\n  toold mcp --mode acceptEdits --session editor",
 		Args:    cobra.NoArgs,
-		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.serveMCP(ctx, f) }),
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
+			attach, err := f.attach()
+			if err != nil {
+				return err
+			}
+			if f.session == "" { // what still runs for a client that was killed has no receiver left for its result
+				attach.Options.OnDisconnect = tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL.Enum()
+			}
+			return mcpserver.Serve(ctx, mcpserver.Options{Console: s.Console, Daemon: s.daemon, Attach: attach, AskRoots: len(f.place.roots) == 0})
+		}),
 	}
 	f.add(cmd)
 	return cmd
-}
-
-func (s *app) serveMCP(ctx context.Context, f turnFlags) error {
-	attach, err := f.attach()
-	if err != nil {
-		return err
-	}
-	if f.session == "" { // what still runs for a client that was killed has no receiver left for its result
-		attach.Options.OnDisconnect = tooldv1.OnDisconnect_ON_DISCONNECT_CANCEL.Enum()
-	}
-	return mcpserver.Serve(ctx, mcpserver.Options{Console: s.Console, Daemon: s.daemon, Attach: attach, AskRoots: len(f.place.roots) == 0})
 }

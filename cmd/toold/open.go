@@ -4,61 +4,41 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strings"
 
 	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// eachOpen describes each open session with its open calls and questions, the newest first; with a name, that one only.
-func eachOpen(ctx context.Context, l *toold.Conn, session string, do func(*tooldv1.GetSessionResponse) error) error {
-	names := []string{session}
-	if session == "" {
-		list, err := l.ListSessions(ctx, false)
-		if err != nil {
-			return err
-		}
-		names = nil
-		for _, x := range list {
-			if x.GetOpenCalls() > 0 || x.GetOpenQuestions() > 0 || len(x.GetBackgroundTasks()) > 0 {
-				names = append(names, x.GetSessionId())
-			}
+// openSessions describes each session in which something is open, the newest first; with a name, that one only.
+func openSessions(ctx context.Context, l *toold.Conn, name string) (found []*tooldv1.GetSessionResponse, err error) {
+	list := []*tooldv1.Session{{SessionId: name}}
+	if name == "" {
+		if list, err = l.ListSessions(ctx, false); err != nil {
+			return nil, err
 		}
 	}
-	for _, name := range names {
-		x, err := l.Sessions.GetSession(ctx, &tooldv1.GetSessionRequest{SessionId: name})
-		if err == nil {
-			err = do(x)
+	for _, x := range list {
+		if name == "" && x.GetOpenCalls() == 0 && x.GetOpenQuestions() == 0 && len(x.GetBackgroundTasks()) == 0 {
+			continue
 		}
+		session, err := l.Sessions.GetSession(ctx, &tooldv1.GetSessionRequest{SessionId: x.GetSessionId()})
 		if err != nil {
-			return err
+			return nil, err
 		}
+		found = append(found, session)
 	}
-	return nil
+	return found, nil
 }
 
 // newestHere returns the newest open session that works in the current directory or in one above it.
 func newestHere(ctx context.Context, l *toold.Conn) (string, error) {
-	dir, err := os.Getwd()
+	dir, list, err := cli.SessionsHere(ctx, l, false)
+	if err == nil && len(list) == 0 {
+		err = cli.Failed("no open session works in %s. \"toold sessions\" lists those that are open; name one.", dir)
+	}
 	if err != nil {
 		return "", err
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil { // as the daemon has roots
-		dir = real
-	}
-	list, err := l.ListSessions(ctx, false)
-	if err != nil {
-		return "", err
-	}
-	for _, x := range list {
-		for _, root := range x.GetRoots() {
-			if dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/") {
-				return x.GetSessionId(), nil
-			}
-		}
-	}
-	return "", cli.Failed("no open session works in %s. \"toold sessions\" lists those that are open; name one.", dir)
+	return list[0].GetSessionId(), nil
 }

@@ -4,15 +4,28 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
 	"github.com/toold/toold/daemon/dialect"
 )
 
-// formContent is only one call's content, as call prints it.
-const formContent = "content"
+// Forms in which results are printed.
+const (
+	formText      = "text"
+	formJSON      = "json"
+	formJSONL     = "jsonl"
+	formAnthropic = "anthropic"
+	formOpenAI    = "openai"
+	formResponses = "responses"
+	formContent   = "content" // only one call's content, as call prints it
+)
+
+// runForms are those that run has. appendForms are what is to be appended to the conversation with the model.
+var (
+	runForms    = []string{formText, formJSON, formJSONL, formAnthropic, formOpenAI, formResponses}
+	appendForms = runForms[3:]
+)
 
 func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) error {
 	uses := conv.Answers()
@@ -29,8 +42,11 @@ func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) 
 	case formJSON:
 		text, err = resultsJSON(uses)
 	case formContent:
-		for _, c := range conv.State.Calls {
-			text = fmt.Append(text, terminal.ContentText(c.Answer(), terminal.Open(s.Stdout)))
+		for _, a := range uses {
+			text = append(text, terminal.PlainContent(a.Result)...)
+		}
+		if terminal.Open(s.Stdout).Terminal {
+			text = []byte(terminal.VisibleText(string(text)))
 		}
 	default:
 		text = []byte(terminal.ResultsText(conv.State, terminal.Open(s.Stdout).Ink))

@@ -23,12 +23,9 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// runForms are the forms in which run prints results.
-var runForms = []string{formText, formJSON, formJSONL, formAnthropic, formOpenAI, formResponses}
-
 func (s *app) runCommand() *cobra.Command {
 	var f turnFlags
-	var form string
+	form := formText
 	cmd := &cobra.Command{
 		Use:   "run [FILE|-]",
 		Short: "Run the tool uses of a model's message as one turn",
@@ -51,17 +48,12 @@ func (s *app) runCommand() *cobra.Command {
 			if s.JSON && form == formText {
 				form = formJSON
 			}
-			if err := checkForm(form, runForms...); err != nil {
-				return err
-			}
 			return s.run(ctx, args, f, form)
 		}),
 	}
-	f.add(cmd)
 	f.addTurn(cmd)
-	cmd.Flags().StringVarP(&form, "output", "o", formText, "how results are printed: "+strings.Join(runForms, ", "))
+	cli.AddChoice(cmd, &form, "output", "o", "how results are printed: "+strings.Join(runForms, ", "), runForms...)
 	cmd.Flags().StringVar(&f.turn, "turn", "", "the message's name, for model servers that start their ids again in each message (default: the API's id of the message)")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(runForms, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -79,7 +71,7 @@ func (s *app) callCommand() *cobra.Command {
 			"  toold call Grep pattern=TODO path=src output_mode=content\n" +
 			"  toold call Glob '{\"pattern\":\"**/*.go\"}' --session work",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: s.completeFirst(s.completeTools),
+		ValidArgsFunction: s.completeTools(),
 		RunE: cli.Action(func(ctx context.Context, args []string) error {
 			u, err := callargs.Read(ctx, s.daemon, args, f.session)
 			if err != nil {
@@ -94,7 +86,6 @@ func (s *app) callCommand() *cobra.Command {
 			return s.runTurn(ctx, turn.Arrival{Format: dialect.Lines, Uses: []turn.Use{u}, End: &turn.MessageEnd{}}, nil, f, form)
 		}),
 	}
-	f.add(cmd)
 	f.addTurn(cmd)
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "how long the call may run (default: as the tool has it)")
 	return cmd
@@ -147,7 +138,7 @@ func (s *app) tellEnd(end *turn.MessageEnd, form string) error {
 		return nil
 	}
 	for _, name := range end.CutOff {
-		s.Say("a call of %s was cut off in the middle of its input, and was not run", toolWord(name))
+		s.Say("a call of %s was cut off in the middle of its input, and was not run", cmp.Or(terminal.VisibleLine(name), "a tool"))
 	}
 	switch failure := end.Failure(); {
 	case failure != nil:
@@ -162,13 +153,6 @@ func (s *app) tellEnd(end *turn.MessageEnd, form string) error {
 	return nil
 }
 
-func toolWord(name string) string {
-	if name == "" {
-		return "a tool"
-	}
-	return terminal.VisibleLine(name)
-}
-
 // runTurn runs a turn that begins with first and goes on with what in brings, and prints its results.
 func (s *app) runTurn(ctx context.Context, first turn.Arrival, in *turn.Feed, f turnFlags, form string) error {
 	attach, err := f.attach()
@@ -179,9 +163,9 @@ func (s *app) runTurn(ctx context.Context, first turn.Arrival, in *turn.Feed, f 
 	if err != nil {
 		return err
 	}
-	c := &turn.Turn{Console: s.Console, Dial: s.daemon.Redial(l), Attach: attach, Uses: first.Uses, End: first.End, Soft: f.interrupt == interruptSoft}
+	c := &turn.Turn{Console: s.Console, Dial: s.daemon.Redial(l), Attach: attach, First: first, Soft: f.interrupt == interruptSoft}
 	defer c.Close()
-	if in != nil && first.End == nil {
+	if in != nil {
 		c.Feed = in.Arrivals
 	}
 	err = s.converse(ctx, c, cmp.Or(f.turn, first.ID), f, form)
@@ -204,7 +188,7 @@ func (s *app) tellTurn(c *turn.Turn, format dialect.Format, form string) error {
 			return err
 		}
 	}
-	if c.Prompter == nil && c.State.Ended("cannot_ask") {
+	if !c.Prompter.Asks() && c.State.Ended("cannot_ask") {
 		s.Say("nobody could be asked: run it on a terminal, put a rule into your settings (\"toold explain\" names those that would do), or choose another --mode")
 	}
 	if err := s.tellEnd(c.End, form); err != nil {
@@ -222,18 +206,16 @@ func (s *app) converse(ctx context.Context, c *turn.Turn, id string, f turnFlags
 	if inTerminal && f.turn == "" { // what is run again is meant to run again
 		id = "run-" + uuid.NewString()
 	}
-	c.State = turn.NewState(id, c.Attach.GetRoots()[0], c.Uses)
+	c.State = terminal.NewTurnState(id, c.Attach.GetRoots()[0])
 	shown := terminal.Open(s.Stderr)
-	if shown.Live() {
-		c.Renderer = &terminal.Renderer{Page: shown}
-	}
+	c.Renderer.Page = shown
 	c.Prompter = terminal.NewPrompter(shown, c.Input)
 	defer c.Prompter.Close()
-	c.Prompter.Passes(c.Attach.GetSessionId() == "")
+	c.Prompter.Passing = c.Attach.GetSessionId() == ""
 	if form == formJSONL {
-		c.Seen = s.printEvent
+		c.Seen = func(event *tooldv1.ExecuteResponse) error { return terminal.PrintJSON(s.Stdout, event) }
 	}
-	c.Attach.Capabilities.Answers = c.Prompter != nil
+	c.Attach.Capabilities.Answers = c.Prompter.Asks()
 	err := c.RunIn(ctx, inTerminal)
 	for _, warning := range s.unsaid(c) {
 		s.Say("warning: %s", warning.GetText())
@@ -248,9 +230,4 @@ func (s *app) converse(ctx context.Context, c *turn.Turn, id string, f turnFlags
 		s.Noted("session %s", c.Session.ID())
 	}
 	return err
-}
-
-// printEvent prints an event as one line.
-func (s *app) printEvent(event *tooldv1.ExecuteResponse) error {
-	return terminal.PrintJSON(s.Stdout, event)
 }

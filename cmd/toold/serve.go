@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,24 +51,34 @@ func (s *app) serveCommand() *cobra.Command {
 	flags.StringVar(&f.state, "state-dir", "", "where the journal and outputs are kept (default: "+access.DefaultStateDir()+"; with --socket a folder beside the socket)")
 	f.settings.add(cmd)
 	f.tcp.add(cmd)
-	flags.StringVar(&f.logFormat, "log-format", "console", "how the log is written: json or console")
+	f.logFormat = "console"
+	cli.AddChoice(cmd, &f.logFormat, "log-format", "", "how the log is written: json or console", "json", "console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
 	_ = flags.MarkHidden("ready-fd")
-	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "console"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (s *app) serve(f serving) error {
-	ready := readiness(f.readyFD)
+	var ready *os.File // nil: no process waits for it
+	if f.readyFD > 0 {
+		syscall.CloseOnExec(f.readyFD) // no process that the daemon starts may hold it open
+		ready = os.NewFile(uintptr(f.readyFD), "readiness")
+	}
 	err := s.serveUntilDone(f, ready)
 	if err != nil {
-		ready.say(strings.ReplaceAll(err.Error(), "\n", "; "))
+		announce(ready, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return err
 }
 
-func (s *app) serveUntilDone(f serving, ready *announcer) error {
+// announce reports to the process that started the daemon how the start went, once: the pipe is closed then.
+func announce(ready *os.File, text string) {
+	_, _ = ready.WriteString(text + "\n")
+	_ = ready.Close()
+}
+
+func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	log, err := newLog(f.logFormat)
 	if err != nil {
 		return err
@@ -75,15 +87,9 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	if err != nil {
 		return err
 	}
-	state := f.state
-	if state == "" {
-		state = s.daemon.StateDir()
-	}
-	if state, err = filepath.Abs(state); err != nil {
-		return fmt.Errorf("the state directory cannot be found: %w", err)
-	}
-	if err := f.settings.absolute(); err != nil {
-		return err
+	state, err := filepath.Abs(cmp.Or(f.state, s.daemon.StateDir()))
+	if err := errors.Join(err, f.settings.absolute()); err != nil {
+		return fmt.Errorf("the state directory or the settings cannot be found: %w", err)
 	}
 	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
@@ -91,52 +97,45 @@ func (s *app) serveUntilDone(f serving, ready *announcer) error {
 	if err != nil {
 		return err
 	}
-	listeners := []net.Listener{listener}
+	listeners, places := []net.Listener{listener}, []string{s.daemon.Socket}
 	tcp, err := f.tcp.open(state)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
 	if tcp != nil {
-		listeners = append(listeners, tcp)
+		listeners, places = append(listeners, tcp), append(places, f.tcp.said(tcp))
 	}
-	d, err := daemon.New(daemon.Config{
-		Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
-		Log: log, IdleExit: f.idleExit,
-	})
+	var d *daemon.Daemon
+	if err == nil {
+		d, err = daemon.New(daemon.Config{
+			Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
+			Log: log, IdleExit: f.idleExit,
+		})
+	}
 	if err != nil {
 		for _, l := range listeners {
 			err = errors.Join(err, l.Close())
 		}
 		return err
 	}
-	places := []string{s.daemon.Socket}
-	if tcp != nil {
-		places = append(places, f.tcp.said(tcp))
-	}
 	return s.serveOn(listeners, places, d, log, ready)
 }
 
 // serveOn serves on the listeners, which are at those places.
-func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *announcer) error {
+func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *os.File) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
-	obeyed := make(chan struct{})
-	go func() {
-		defer close(obeyed)
-		obey(signals, d, ended)
-	}()
+	var obeying sync.WaitGroup
+	obeying.Go(func() { obey(signals, d, ended) })
 	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if ready == nil {
 		for _, place := range places {
 			fmt.Fprintf(s.Stdout, "toold %s listens on %s\n", version, place)
 		}
 	}
-	ready.say(strings.TrimSpace(connect.ReadyWord))
+	announce(ready, strings.TrimSpace(connect.ReadyWord))
 	err := d.Serve(listeners...)
 	close(ended)
-	<-obeyed
+	obeying.Wait()
 	log.Info("ended", zap.Error(err))
 	return err
 }
@@ -155,10 +154,7 @@ func obey(signals <-chan os.Signal, d *daemon.Daemon, ended <-chan struct{}) {
 }
 
 func servedRoot(root string) (string, error) {
-	if root == "" {
-		root = "."
-	}
-	absolute, err := filepath.Abs(root)
+	absolute, err := filepath.Abs(root) // empty: the working directory
 	if err != nil {
 		return "", fmt.Errorf("the root cannot be found: %w", err)
 	}
@@ -177,34 +173,8 @@ func newLog(format string) (*zap.Logger, error) {
 	config.DisableStacktrace = true // a failed call is not a crash; the daemon logs the stack of one itself
 	config.Sampling = nil           // what is worth a line is worth each of its lines
 	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
-	switch format {
-	case "json":
-	case "console":
-		config.Encoding = "console"
+	if config.Encoding = format; format == "console" {
 		config.EncoderConfig.EncodeLevel = zapcore.CapitalLevelEncoder
-	default:
-		return nil, cli.Misused("the log format %q is not known: choose json or console", format)
 	}
 	return config.Build()
-}
-
-// An announcer reports to the process that started the daemon how the start went. A nil announcer does nothing.
-type announcer struct{ pipe *os.File }
-
-func readiness(fd int) *announcer {
-	if fd <= 0 {
-		return nil
-	}
-	syscall.CloseOnExec(fd) // no process that the daemon starts may hold it open
-	return &announcer{os.NewFile(uintptr(fd), "readiness")}
-}
-
-// say reports text once, and closes the pipe.
-func (a *announcer) say(text string) {
-	if a == nil || a.pipe == nil {
-		return
-	}
-	_, _ = a.pipe.WriteString(text + "\n")
-	_ = a.pipe.Close()
-	a.pipe = nil
 }

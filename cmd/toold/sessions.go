@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -26,44 +26,31 @@ func (s *app) sessionsCommand() *cobra.Command {
 		Short:   "List the sessions",
 		Example: "  toold sessions\n  toold sessions --all --json",
 		Args:    cobra.NoArgs,
-		RunE: cli.Action(func(ctx context.Context, _ []string) error {
-			l, err := s.daemon.Connect(ctx)
-			if err != nil {
-				return err
-			}
-			defer l.Close()
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, _ []string) error {
 			list, err := l.ListSessions(ctx, all)
 			if err != nil {
 				return err
 			}
-			if s.JSON {
-				return terminal.PrintJSON(s.Stdout, &tooldv1.ListSessionsResponse{Sessions: list})
-			}
-			return sessionTable(s.Stdout, list)
+			return s.Show(&tooldv1.ListSessionsResponse{Sessions: list}, sessionTable(list))
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed sessions too, as long as they are kept")
 	return cmd
 }
 
-func sessionTable(w io.Writer, sessions []*tooldv1.Session) error {
+func sessionTable(sessions []*tooldv1.Session) string {
 	if len(sessions) == 0 {
-		_, err := fmt.Fprintln(w, "no sessions")
-		return err
+		return "no sessions\n"
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SESSION\tSTATE\tCLIENT\tAGE\tCALLS\tQUESTIONS\tTASKS\tDIRECTORY")
+	rows := [][]string{{"SESSION", "STATE", "CLIENT", "AGE", "CALLS", "QUESTIONS", "TASKS", "DIRECTORY"}}
 	for _, x := range sessions {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", terminal.VisibleLine(x.GetSessionId()), sessionState(x),
-			terminal.Fit(clientWord(x.GetClient()), 20), ageWord(time.Since(x.GetCreated().AsTime())), x.GetOpenCalls(), x.GetOpenQuestions(),
-			len(x.GetBackgroundTasks()), terminal.VisibleLine(x.GetWorkingDirectory()))
+		client := strings.TrimSpace(x.GetClient().GetName() + " " + x.GetClient().GetVersion()) // that attached last
+		rows = append(rows, []string{
+			x.GetSessionId(), sessionState(x), cmp.Or(terminal.Fit(terminal.VisibleLine(client), 20), "-"), ageWord(time.Since(x.GetCreated().AsTime())),
+			fmt.Sprint(x.GetOpenCalls()), fmt.Sprint(x.GetOpenQuestions()), fmt.Sprint(len(x.GetBackgroundTasks())), x.GetWorkingDirectory(),
+		})
 	}
-	return t.Flush()
-}
-
-// clientWord names the client that attached last.
-func clientWord(c *tooldv1.ClientInfo) string {
-	return cmp.Or(terminal.VisibleLine(strings.TrimSpace(c.GetName()+" "+c.GetVersion())), "-")
+	return terminal.Table(rows...)
 }
 
 // ageWord is a time that has passed, by its largest unit.
@@ -91,44 +78,27 @@ func sessionState(x *tooldv1.Session) string {
 	}
 }
 
-var toolFormats = map[string]tooldv1.ToolFormat{
-	"native":    tooldv1.ToolFormat_TOOL_FORMAT_NATIVE,
-	"anthropic": tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC,
-	"openai":    tooldv1.ToolFormat_TOOL_FORMAT_OPENAI,
-	"mcp":       tooldv1.ToolFormat_TOOL_FORMAT_MCP,
-}
-
 func (s *app) toolsCommand() *cobra.Command {
-	var format string
+	format := "native"
 	request := &tooldv1.ListToolsRequest{}
-	names := []string{"native", "anthropic", "openai", "mcp"}
 	cmd := &cobra.Command{
 		Use:     "tools",
 		Short:   "List the tools, or give their definitions as a model API takes them",
 		Example: "  toold tools\n  toold tools --format anthropic",
 		Args:    cobra.NoArgs,
-		RunE: cli.Action(func(ctx context.Context, _ []string) error {
-			known := false
-			if request.Format, known = toolFormats[format]; !known {
-				return cli.Misused("the format %q is not known: choose one of %s", format, strings.Join(names, ", "))
-			}
-			return s.listTools(ctx, request)
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, _ []string) error {
+			request.Format = tooldv1.ToolFormat(tooldv1.ToolFormat_value["TOOL_FORMAT_"+strings.ToUpper(format)])
+			return s.listTools(ctx, l, request)
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&format, "format", "native", "native, anthropic, openai or mcp")
+	cli.AddChoice(cmd, &format, "format", "", "native, anthropic, openai or mcp", "native", "anthropic", "openai", "mcp")
 	flags.StringVar(&request.SessionId, "session", "", "the tools that this session sees (default: those of a new one)")
 	flags.BoolVar(&request.IncludeUnavailable, "all", false, "tools that are not offered too, with the reason")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (s *app) listTools(ctx context.Context, request *tooldv1.ListToolsRequest) error {
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s *app) listTools(ctx context.Context, l *toold.Conn, request *tooldv1.ListToolsRequest) error {
 	list, err := l.Tools.ListTools(ctx, request)
 	if err != nil {
 		return err
@@ -137,26 +107,15 @@ func (s *app) listTools(ctx context.Context, request *tooldv1.ListToolsRequest) 
 		_, err := io.WriteString(s.Stdout, list.GetDefinitionsJson()+"\n")
 		return err
 	}
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, list)
-	}
-	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, tool := range list.GetTools() {
-		about := firstLine(tool.GetDescription())
-		if tool.GetUnavailable() != "" {
-			about = terminal.VisibleLine(tool.GetUnavailable())
+		about, level := cmp.Or(tool.GetUnavailable(), firstLine(tool.GetDescription())), ""
+		if tool.GetLevel() != tooldv1.Level_LEVEL_UNSPECIFIED { // how far a call can reach at most
+			level = terminal.Word(tool.GetLevel())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.VisibleLine(tool.GetName()), toolLevel(tool), toolTraits(tool), terminal.Fit(about, 90))
+		rows = append(rows, []string{tool.GetName(), level, toolTraits(tool), terminal.Fit(terminal.VisibleLine(about), 90)})
 	}
-	return t.Flush()
-}
-
-// toolLevel is how far a call of the tool can reach at most.
-func toolLevel(t *tooldv1.Tool) string {
-	if t.GetLevel() == tooldv1.Level_LEVEL_UNSPECIFIED {
-		return ""
-	}
-	return terminal.LevelWord(t.GetLevel())
+	return s.Show(list, terminal.Table(rows...))
 }
 
 func toolTraits(t *tooldv1.Tool) string {
@@ -177,16 +136,9 @@ func firstLine(markdown string) string {
 	return terminal.VisibleLine(line)
 }
 
-var channels = map[string]tooldv1.Channel{
-	"":       tooldv1.Channel_CHANNEL_UNSPECIFIED,
-	"both":   tooldv1.Channel_CHANNEL_UNSPECIFIED,
-	"stdout": tooldv1.Channel_CHANNEL_STDOUT,
-	"stderr": tooldv1.Channel_CHANNEL_STDERR,
-}
-
 func (s *app) outputCommand() *cobra.Command {
 	request := &tooldv1.ReadOutputRequest{}
-	var channel string
+	channel := "both"
 	cmd := &cobra.Command{
 		Use:   "output ID",
 		Short: "Print the raw output of a call",
@@ -195,33 +147,23 @@ func (s *app) outputCommand() *cobra.Command {
 		Example: "  toold output toolu_01 --session work\n  toold output toolu_01 --session work --channel stderr --follow",
 		Args:    cobra.ExactArgs(1),
 
-		ValidArgsFunction: s.completeFirst(s.completeRecorded),
-		RunE: cli.Action(func(ctx context.Context, args []string) error {
-			known := false
-			if request.Channel, known = channels[channel]; !known {
-				return cli.Misused("the channel %q is not known: choose stdout, stderr or both", channel)
-			}
-			request.ToolUseId = args[0]
-			return s.output(ctx, request)
+		ValidArgsFunction: s.completeRecorded(),
+		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, args []string) error {
+			request.ToolUseId, request.Channel = args[0], tooldv1.Channel(tooldv1.Channel_value["CHANNEL_"+strings.ToUpper(channel)])
+			return s.output(ctx, l, request)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&request.SessionId, "session", "", "the call's session")
-	flags.StringVar(&channel, "channel", "both", "stdout, stderr or both (in the order in which they came)")
+	cli.AddChoice(cmd, &channel, "channel", "", "stdout, stderr or both (in the order in which they came)", "stdout", "stderr", "both")
 	flags.Uint64Var(&request.Offset, "offset", 0, "first byte")
 	flags.Uint64Var(&request.Limit, "limit", 0, "at most so many bytes; 0: all")
 	flags.BoolVarP(&request.Follow, "follow", "f", false, "go on until the call ends")
 	_ = cmd.MarkFlagRequired("session")
-	_ = cmd.RegisterFlagCompletionFunc("channel", cobra.FixedCompletions([]string{"both", "stdout", "stderr"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (s *app) output(ctx context.Context, request *tooldv1.ReadOutputRequest) error {
-	l, err := s.daemon.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s *app) output(ctx context.Context, l *toold.Conn, request *tooldv1.ReadOutputRequest) error {
 	stream, err := l.Tools.ReadOutput(ctx, request)
 	if err != nil {
 		return err
@@ -234,13 +176,13 @@ func (s *app) output(ctx context.Context, request *tooldv1.ReadOutputRequest) er
 	}
 	for {
 		chunk, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
+		if err == nil {
+			_, err = w.Write(chunk.GetData())
+		}
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(chunk.GetData()); err != nil {
+		case err != nil:
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,27 +30,28 @@ func (f *settingsFiles) add(cmd *cobra.Command) {
 }
 
 // absolute makes the paths such that messages name them well, wherever they are read.
-func (f *settingsFiles) absolute() error {
+func (f *settingsFiles) absolute() (err error) {
 	for _, path := range []*string{&f.user, &f.managed} {
-		if *path == "" {
-			continue
+		if *path != "" && err == nil {
+			*path, err = filepath.Abs(*path)
 		}
-		whole, err := filepath.Abs(*path)
-		if err != nil {
-			return cli.Misused("%s cannot be found: %v", *path, err)
-		}
-		*path = whole
 	}
-	return nil
+	return err
 }
 
-func (f *settingsFiles) open() (*settings.Store, error) {
-	if err := f.absolute(); err != nil {
-		return nil, err
-	}
+// store opens the files.
+func (f *settingsFiles) store() *settings.Store {
 	sources := settings.DefaultSources(f.user)
 	sources.ManagedDir = f.managed
-	return settings.Open(sources), nil
+	return settings.Open(sources)
+}
+
+// here returns the open files and the folder that a command was given, else the working directory. Nothing is looked for further up.
+func (f *settingsFiles) here(args []string) (store *settings.Store, root string, err error) {
+	if err = f.absolute(); err == nil {
+		root, err = servedRoot(strings.Join(args, "")) // one at most
+	}
+	return f.store(), root, err
 }
 
 func (s *app) settingsCommand() *cobra.Command {
@@ -65,11 +66,7 @@ func (s *app) settingsCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: cli.Action(func(_ context.Context, args []string) error {
-			store, err := files.open()
-			if err != nil {
-				return err
-			}
-			root, err := workspaceOf(args)
+			store, root, err := files.here(args)
 			if err != nil {
 				return err
 			}
@@ -80,25 +77,15 @@ func (s *app) settingsCommand() *cobra.Command {
 	return cmd
 }
 
-// workspaceOf is the folder that a command was given, else the working directory. Nothing is looked for further up.
-func workspaceOf(args []string) (string, error) {
-	if len(args) == 0 {
-		return servedRoot("")
-	}
-	return servedRoot(args[0])
-}
-
 func (s *app) showSettings(now *settings.Settings) error {
-	var err error
-	if s.JSON {
-		shown := struct {
+	var text strings.Builder
+	err := now.Print(&text)
+	if err == nil {
+		err = s.Show(struct {
 			Settings  []settingJSON `json:"settings"`
 			Untrusted []string      `json:"untrusted"`
 			Warnings  []string      `json:"warnings"`
-		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.WarningTexts()...)}
-		err = json.NewEncoder(s.Stdout).Encode(shown)
-	} else {
-		err = now.Print(s.Stdout)
+		}{settingsJSON(now.Lines()), append([]string{}, now.Untrusted...), append([]string{}, now.WarningTexts()...)}, text.String())
 	}
 	if err == nil && len(now.Broken) > 0 {
 		return cli.Failed("%s cannot be used; the warnings say why", terminal.Count(len(now.Broken), "settings file"))

@@ -18,18 +18,14 @@ const webBuilt = true
 
 func webTools(files settingsFiles) []tools.Tool {
 	agent := "toold/" + version + " (+https://github.com/toold/toold)"
-	sources := settings.DefaultSources(files.user)
-	sources.ManagedDir = files.managed
-	store := settings.Open(sources)
+	store := files.store()
 	return []tools.Tool{
 		webfetch.Tool(agent),
-		websearch.Tool(agent, func() websearch.Backend { return backendOf(store.Load(settings.Scope{}).WebSearch) }),
+		websearch.Tool(agent, func() (backend websearch.Backend) {
+			if set := store.Load(settings.Scope{}).WebSearch; set != nil {
+				backend = websearch.Backend{Kind: set.Backend, URL: set.URL, Key: os.Getenv("BRAVE_API_KEY")}
+			}
+			return backend
+		}),
 	}
-}
-
-func backendOf(said *settings.WebSearch) websearch.Backend {
-	if said == nil {
-		return websearch.Backend{}
-	}
-	return websearch.Backend{Kind: said.Backend, URL: said.URL, Key: os.Getenv("BRAVE_API_KEY")}
 }

@@ -5,7 +5,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -32,21 +32,14 @@ func (s *app) trustCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: cli.Action(func(_ context.Context, args []string) error {
-			store, err := files.open()
-			if err != nil {
-				return err
-			}
 			if forget {
-				return s.distrust(store, append(args, ".")[0])
+				return s.distrust(files, append(args, ".")[0])
 			}
-			root, err := workspaceOf(args)
+			store, root, err := files.here(args)
 			if err != nil {
 				return err
 			}
-			if show {
-				return s.showTrust(store, root)
-			}
-			return s.trust(store, root)
+			return s.trust(store, root, show)
 		}),
 	}
 	cmd.Flags().BoolVar(&forget, "forget", false, "trust it no more")
@@ -57,19 +50,15 @@ func (s *app) trustCommand() *cobra.Command {
 }
 
 // distrust forgets a workspace, which may be gone.
-func (s *app) distrust(store *settings.Store, dir string) error {
+func (s *app) distrust(files settingsFiles, dir string) error {
 	root, err := filepath.Abs(dir)
-	if err != nil {
+	if err := errors.Join(err, files.absolute()); err != nil {
 		return err
 	}
-	if err := store.Distrust(root); err != nil {
+	if err := files.store().Distrust(root); err != nil {
 		return err
 	}
-	if s.JSON {
-		return json.NewEncoder(s.Stdout).Encode(trustJSON{Root: root})
-	}
-	_, err = fmt.Fprintf(s.Stdout, "%s is not trusted\n", terminal.VisibleLine(root))
-	return err
+	return s.tellTrust(trustJSON{Root: root}, " is not trusted")
 }
 
 // A trustJSON is what became of a workspace, for programs.
@@ -80,41 +69,32 @@ type trustJSON struct {
 	Settings []settingJSON `json:"settings,omitempty"`
 }
 
-// showTrust returns what would count of the workspace's files if they were trusted.
-func (s *app) showTrust(store *settings.Store, root string) error {
-	gained := gain(store.Load(settings.Scope{Roots: []string{root}, Trusted: true}), root)
+// trust shows what counts of the workspace's files once they are trusted and, unless that is all that is asked for, trusts them.
+// What was not shown is not trusted.
+func (s *app) trust(store *settings.Store, root string, showOnly bool) error {
+	shown := store.Load(settings.Scope{Roots: []string{root}, Trusted: true})
+	gained := gain(shown, root)
 	trust, err := store.Trusted(root)
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		return json.NewEncoder(s.Stdout).Encode(trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)})
+	if !s.JSON {
+		tellGain(s.Stdout, root, gained, trust)
 	}
-	tellGain(s.Stdout, root, gained, trust)
-	_, err = fmt.Fprintln(s.Stdout, trustWords(root, trust))
-	return err
+	now := trustJSON{Root: root, Trusted: trust.Trusted, Settings: settingsJSON(gained)}
+	words := trustWords(trust)
+	if !showOnly {
+		if now.Files, err = store.Trust(root, shown); err != nil {
+			return err
+		}
+		now.Trusted, words = true, trustedWords(now.Files)
+	}
+	return s.tellTrust(now, words)
 }
 
-// trust shows what counts of the workspace's files from now on, and trusts them. What was not shown is not trusted.
-func (s *app) trust(store *settings.Store, root string) error {
-	shown := store.Load(settings.Scope{Roots: []string{root}, Trusted: true})
-	gained := gain(shown, root)
-	before, err := store.Trusted(root)
-	if err != nil {
-		return err
-	}
-	if !s.JSON {
-		tellGain(s.Stdout, root, gained, before)
-	}
-	files, err := store.Trust(root, shown)
-	if err != nil {
-		return err
-	}
-	if s.JSON {
-		return json.NewEncoder(s.Stdout).Encode(trustJSON{Root: root, Trusted: true, Files: files, Settings: settingsJSON(gained)})
-	}
-	_, err = fmt.Fprintln(s.Stdout, trustedWords(root, files))
-	return err
+// tellTrust prints what became of a workspace.
+func (s *app) tellTrust(now trustJSON, words string) error {
+	return s.Show(now, terminal.VisibleLine(now.Root+words)+"\n")
 }
 
 // gain is what the workspace's own files set that does not count unless they are trusted.
@@ -150,20 +130,21 @@ func tellGain(out io.Writer, root string, gained []settings.Line, trust settings
 	}
 }
 
-func trustWords(root string, trust settings.Trust) string {
+// trustWords returns what stands behind the name of the root.
+func trustWords(trust settings.Trust) string {
 	switch {
 	case trust.Trusted:
-		return terminal.VisibleLine(root) + " is trusted."
+		return " is trusted."
 	case len(trust.Changed) > 0:
-		return terminal.VisibleLine(fmt.Sprintf("%s was trusted, but these files have changed since: %s.", root, strings.Join(trust.Changed, ", ")))
+		return " was trusted, but these files have changed since: " + strings.Join(trust.Changed, ", ") + "."
 	default:
-		return terminal.VisibleLine(root) + " is not trusted."
+		return " is not trusted."
 	}
 }
 
-func trustedWords(root string, files []string) string {
+func trustedWords(files []string) string {
 	if len(files) == 0 {
-		return terminal.VisibleLine(root) + " is trusted. It has no settings files; one that appears takes the trust away."
+		return " is trusted. It has no settings files; one that appears takes the trust away."
 	}
-	return terminal.VisibleLine(fmt.Sprintf("%s is trusted, with these files as they are now: %s.", root, strings.Join(files, ", ")))
+	return " is trusted, with these files as they are now: " + strings.Join(files, ", ") + "."
 }

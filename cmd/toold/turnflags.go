@@ -1,5 +1,4 @@
-// The flags for the session in which a call is to be run or judged: its name, its roots, and how it behaves. Also the
-// forms in which results are printed.
+// The flags for the session in which a call is to be run or judged: its name, its roots, and how it behaves.
 
 package main
 
@@ -42,8 +41,9 @@ func (f *turnFlags) add(cmd *cobra.Command) {
 
 // addTurn adds what only a command has that runs a turn itself.
 func (f *turnFlags) addTurn(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.interrupt, "interrupt", interruptHard, "what Ctrl-C does: hard stops every call, soft lets those finish whose tool should not be interrupted, such as Bash")
-	_ = cmd.RegisterFlagCompletionFunc("interrupt", cobra.FixedCompletions([]string{interruptHard, interruptSoft}, cobra.ShellCompDirectiveNoFileComp))
+	f.add(cmd)
+	f.interrupt = interruptHard
+	cli.AddChoice(cmd, &f.interrupt, "interrupt", "", "what Ctrl-C does: hard stops every call, soft lets those finish whose tool should not be interrupted, such as Bash", interruptHard, interruptSoft)
 }
 
 // placeFlags are what a session works on, and what it may do there.
@@ -57,53 +57,49 @@ type placeFlags struct {
 func (f *placeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.roots, "root", nil, "a directory that the calls may use; the first is the working directory; may be repeated (default: the current directory)")
-	flags.StringVar(&f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(terminal.ModeNames(), ", ")+" (default: as the session has it)")
+	cli.AddChoice(cmd, &f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(terminal.ModeNames(), ", ")+" (default: as the session has it)", terminal.ModeNames()...)
 	flags.StringVar(&f.settings, "settings", "", "a settings file that counts for the session alone, and above those of user and workspace")
 	flags.BoolVar(&f.trust, "trust", false, "trust the roots' own settings files in this session, whatever \"toold trust\" has remembered")
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(terminal.ModeNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("root")
 	_ = cmd.MarkFlagFilename("settings", "json")
 }
 
-// options returns what the flags ask of the session. What no flag names stays unset.
-func (f *placeFlags) options() (*tooldv1.Options, error) {
-	o := &tooldv1.Options{}
-	if f.mode != "" {
-		mode, ok := terminal.Modes[f.mode]
-		if !ok {
-			return nil, cli.Misused("the mode %q is not known: choose one of %s", f.mode, strings.Join(terminal.ModeNames(), ", "))
+// read returns the roots, absolute, and what the flags ask of the session. What no flag names stays unset.
+func (f *placeFlags) read() (roots []string, o *tooldv1.Options, err error) {
+	roots, o = slices.Clone(f.roots), &tooldv1.Options{}
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	for i, root := range roots {
+		if roots[i], err = filepath.Abs(root); err != nil {
+			return nil, nil, cli.Misused("the root %s cannot be found: %v", root, err)
 		}
-		o.PermissionMode = &mode
+	}
+	if f.mode != "" {
+		o.PermissionMode = terminal.Modes[f.mode].Enum()
 	}
 	if f.settings != "" {
 		text, err := os.ReadFile(f.settings)
 		if err != nil {
-			return nil, cli.Misused("the session's settings cannot be read: %v", err)
+			return nil, nil, cli.Misused("the session's settings cannot be read: %v", err)
 		}
 		if !utf8.Valid(text) {
-			return nil, cli.Misused("the session's settings in %s are not UTF-8", f.settings)
+			return nil, nil, cli.Misused("the session's settings in %s are not UTF-8", f.settings)
 		}
 		o.SettingsJson = proto.String(string(text))
 	}
 	if f.trust {
 		o.Trusted = proto.Bool(true)
 	}
-	return o, nil
+	return roots, o, nil
 }
 
 // attach is what a turn begins with. The environment is this process's own, so that a call sees the PATH of the shell
 // that makes it and not that of the process that started the daemon.
 func (f *turnFlags) attach() (*tooldv1.Attach, error) {
-	roots, err := absolute(f.place.roots)
+	roots, options, err := f.place.read()
 	if err != nil {
 		return nil, err
-	}
-	options, err := f.place.options()
-	if err != nil {
-		return nil, err
-	}
-	if f.interrupt != "" && f.interrupt != interruptHard && f.interrupt != interruptSoft {
-		return nil, cli.Misused("the interrupt %q is not known: choose hard or soft", f.interrupt)
 	}
 	if f.session == "" && strings.HasPrefix(f.only, "mcp__") { // so that it is not deferred
 		options.Tools = &tooldv1.ToolList{Names: []string{f.only}}
@@ -113,21 +109,6 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 		Client:       &tooldv1.ClientInfo{Name: "toold", Version: version},
 		Capabilities: &tooldv1.Capabilities{},
 	}, nil
-}
-
-func absolute(roots []string) ([]string, error) {
-	if len(roots) == 0 {
-		roots = []string{"."}
-	}
-	found := make([]string, len(roots))
-	for i, root := range roots {
-		path, err := filepath.Abs(root)
-		if err != nil {
-			return nil, cli.Misused("the root %s cannot be found: %v", root, err)
-		}
-		found[i] = path
-	}
-	return found, nil
 }
 
 // environment leaves out what the wire cannot carry, which is text that is not UTF-8.
@@ -140,24 +121,4 @@ func environment() map[string]string {
 		}
 	}
 	return env
-}
-
-// Forms in which results are printed.
-const (
-	formText      = "text"
-	formJSON      = "json"
-	formAnthropic = "anthropic"
-	formOpenAI    = "openai"
-	formJSONL     = "jsonl"
-	formResponses = "responses"
-)
-
-// appendForms are those that print what is to be appended to the conversation with the model.
-var appendForms = []string{formAnthropic, formOpenAI, formResponses}
-
-func checkForm(form string, forms ...string) error {
-	if slices.Contains(forms, form) {
-		return nil
-	}
-	return cli.Misused("the output %q is not known: choose one of %s", form, strings.Join(forms, ", "))
 }

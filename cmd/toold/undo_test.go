@@ -44,10 +44,11 @@ func TestUndoAsks(t *testing.T) {
 // TestPaintDiff: elsewhere than on a terminal a diff stays as it is, to the byte.
 func TestPaintDiff(t *testing.T) {
 	diff := "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\r\n+two\r\n"
-	if got := terminal.PaintDiff(terminal.Terminal{}, diff); got != diff {
+	files := []*tooldv1.FileChange{{Path: "/w/f", Diff: diff}}
+	if got := terminal.DiffsText(files, terminal.Terminal{}); got != diff {
 		t.Errorf("%q, want it unchanged", got)
 	}
-	if got := terminal.PaintDiff(terminal.Terminal{Terminal: true, Ink: terminal.Colours()}, diff); !strings.Contains(got, "two␍") || !strings.Contains(got, "\x1b[") {
+	if got := terminal.DiffsText(files, terminal.Terminal{Terminal: true, Ink: terminal.Colours()}); !strings.Contains(got, "two␍") || !strings.Contains(got, "\x1b[") {
 		t.Errorf("%q, want colours and no carriage return", got)
 	}
 	text := terminal.StatText([]*tooldv1.FileChange{

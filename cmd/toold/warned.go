@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func (s *app) unsaid(c *turn.Turn) []*tooldv1.Warning {
 		before = kept
 	}
 	now, fresh := before.hear(c.Warnings)
-	if len(now.Said) > 0 && len(fresh) > 0 {
+	if len(fresh) > 0 {
 		now.write(file)
 	}
 	denied := c.State.Ended("cannot_ask") || c.State.Ended("mode_denied")
@@ -81,16 +82,11 @@ func (f saidFile) hear(warnings []*tooldv1.Warning) (now saidFile, fresh []*tool
 
 // write replaces the file. Where that cannot be done the warnings are said again next time.
 func (f saidFile) write(file string) {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return
-	}
 	next, err := os.CreateTemp(filepath.Dir(file), "warned-*")
 	if err != nil {
 		return
 	}
-	_, err = next.Write(text)
-	if closed := next.Close(); err != nil || closed != nil || os.Rename(next.Name(), file) != nil {
+	if errors.Join(json.NewEncoder(next).Encode(f), next.Close()) != nil || os.Rename(next.Name(), file) != nil {
 		_ = os.Remove(next.Name())
 	}
 }
@@ -106,14 +102,11 @@ func concerning(call string, warnings []*tooldv1.Warning) (list []string) {
 		}
 	}
 	if more := len(warnings) - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("There %s about something else: \"toold settings\" shows all.", isAre(more, "warning")))
+		verb := "are"
+		if more == 1 {
+			verb = "is"
+		}
+		list = append(list, fmt.Sprintf("There %s %s about something else: \"toold settings\" shows all.", verb, terminal.Count(more, "warning")))
 	}
 	return list
-}
-
-func isAre(n int, noun string) string {
-	if n == 1 {
-		return "is 1 " + noun
-	}
-	return "are " + terminal.Count(n, noun)
 }

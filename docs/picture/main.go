@@ -3,9 +3,8 @@
 package main
 
 import (
-	"bufio"
-	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"strings"
@@ -30,9 +29,13 @@ func main() {
 }
 
 func draw(from io.Reader, to io.Writer) error {
-	lines, err := timeline(from)
+	text, err := io.ReadAll(from)
 	if err != nil {
 		return err
+	}
+	lines := timeline(string(text))
+	if len(lines) == 0 {
+		return fmt.Errorf("the input has no line %q: give it the output of `toold demo`", heading)
 	}
 	width := 0
 	for _, line := range lines {
@@ -50,28 +53,17 @@ func draw(from io.Reader, to io.Writer) error {
 	return err
 }
 
-// timeline returns the lines of the demo's timeline.
-func timeline(from io.Reader) (lines []string, err error) {
-	scanner := bufio.NewScanner(from)
-	found := false
-	for scanner.Scan() {
-		line := strings.TrimRight(scanner.Text(), " ")
-		switch {
-		case strings.HasPrefix(line, heading):
-			found = true
-		case found && line == "" && len(lines) > 0:
-			return lines, nil
-		case found && line != "":
-			lines = append(lines, line)
+// timeline returns the lines of the demo's timeline, which ends with an empty one.
+func timeline(text string) (lines []string) {
+	_, rest, _ := strings.Cut(text, heading)
+	_, rest, _ = strings.Cut(rest, "\n")
+	for line := range strings.Lines(strings.TrimLeft(rest, "\n")) {
+		if line = strings.TrimRight(line, " \n"); line == "" {
+			break
 		}
+		lines = append(lines, line)
 	}
-	if err := scanner.Err(); err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, fmt.Errorf("the input has no line %q: give it the output of `toold demo`", heading)
-	}
-	return lines, nil
+	return lines
 }
 
 // coloured returns a line with its bar and its result in colours.
@@ -83,18 +75,12 @@ func coloured(line string) string {
 			colour = "#e07b7b"
 		}
 	}
-	text := escaped(line)
+	text := html.EscapeString(line)
 	if bar := strings.IndexRune(line, '█'); bar >= 0 {
-		text = escaped(line[:bar]) + `<tspan fill="#6ea8fe">` + escaped(line[bar:]) + `</tspan>`
+		text = html.EscapeString(line[:bar]) + `<tspan fill="#6ea8fe">` + html.EscapeString(line[bar:]) + `</tspan>`
 	}
 	if result != "" {
-		text += `<tspan fill="` + colour + `">` + escaped(result) + `</tspan>`
+		text += `<tspan fill="` + colour + `">` + html.EscapeString(result) + `</tspan>`
 	}
 	return text
-}
-
-func escaped(text string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
-	return b.String()
 }

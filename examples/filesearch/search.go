@@ -25,12 +25,10 @@ const largest = 4 << 20
 type choice struct{ include, exclude *walk.Rules }
 
 // newChoice reads the globs, which have the syntax of ignore files and braces besides.
-func newChoice(in Input) (c choice, err error) {
-	if c.include, err = rulesOf(in.Include, "/include"); err != nil {
-		return c, err
-	}
-	c.exclude, err = rulesOf(in.Exclude, "/exclude")
-	return c, err
+func newChoice(in Input) (choice, error) {
+	include, err := rulesOf(in.Include, "/include")
+	exclude, err2 := rulesOf(in.Exclude, "/exclude")
+	return choice{include, exclude}, cmp.Or(err, err2)
 }
 
 func rulesOf(globs []string, field string) (*walk.Rules, error) {
@@ -132,14 +130,18 @@ func (f *findings) visit(file *walk.File) {
 
 // look reads a file; skipped says why it did not.
 func (f *findings) look(file *walk.File) (d document, skipped string) {
-	raw, err := f.content(file)
+	b, open := f.buffers[file.Path]
+	if !open {
+		b.Text, b.Err = content(file)
+	}
 	switch {
-	case err != nil:
+	case b.Err != nil:
 		return d, "could not be read"
-	case len(raw) > largest:
+	case len(b.Text) > largest:
 		return d, "larger than 4 MiB"
 	}
-	if d, err = f.matcher.read(file.Path, raw); err != nil {
+	d, err := f.matcher.read(file.Path, b.Text)
+	if err != nil {
 		return d, "no UTF-8 text"
 	}
 	if d.matches == 0 {
@@ -149,10 +151,7 @@ func (f *findings) look(file *walk.File) (d document, skipped string) {
 }
 
 // content returns what a file holds, with a byte more than is looked into when it is too large.
-func (f *findings) content(file *walk.File) ([]byte, error) {
-	if b, open := f.buffers[file.Path]; open {
-		return b.Text, b.Err
-	}
+func content(file *walk.File) ([]byte, error) {
 	in, err := file.Open()
 	if err != nil {
 		return nil, err

@@ -27,7 +27,11 @@ func Read(ctx context.Context, s *connect.Finder, args []string, session string)
 	}
 	name, rest := args[0], args[1:]
 	if strings.HasSuffix(name, ")") && len(rest) == 0 {
-		return readWholeCall(name, dir)
+		tool, _, _ := strings.Cut(name, "(")
+		if lacks := blanks[tool].lacks; lacks != "" { // the value is not all that the tool needs
+			return turn.Use{}, cli.Misused("%s needs %s too: name the fields, as in toold call %s FIELD=VALUE..., or give its input as JSON", tool, lacks, tool)
+		}
+		return Parse(name, dir)
 	}
 	u := turn.Use{Name: name, Input: "{}"}
 	switch {
@@ -50,15 +54,6 @@ func Read(ctx context.Context, s *connect.Finder, args []string, session string)
 		return turn.Use{}, cli.Misused("the input is not a JSON object: %v. In a shell, put it in single quotes: toold call Bash '{\"command\":\"ls\"}'; or name the fields: toold call Bash command='ls'", err)
 	}
 	return u, nil
-}
-
-// readWholeCall reads NAME(VALUE), if the value is all that the tool needs.
-func readWholeCall(text, dir string) (turn.Use, error) {
-	name, _, _ := strings.Cut(text, "(")
-	if lacks := blanks[name].lacks; lacks != "" {
-		return turn.Use{}, cli.Misused("%s needs %s too: name the fields, as in toold call %s FIELD=VALUE..., or give its input as JSON", name, lacks, name)
-	}
-	return Parse(text, dir)
 }
 
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)

@@ -70,11 +70,8 @@ func Parse(text, dir string) (turn.Use, error) {
 	if value == "" {
 		return turn.Use{Name: name, Input: "{}"}, nil
 	}
-	return fillIn(name, value[1:len(value)-1], dir)
-}
-
-func fillIn(name, value, dir string) (turn.Use, error) {
 	form, known := blanks[name]
+	value = value[1 : len(value)-1]
 	if !known {
 		return turn.Use{}, cli.Misused("which field of %s is meant by %q is not known: give the tool use as JSON, {\"name\":%q,\"input\":{...}}. A value in parentheses will do for %s",
 			name, value, name, strings.Join(slices.Sorted(maps.Keys(blanks)), ", "))
@@ -82,8 +79,8 @@ func fillIn(name, value, dir string) (turn.Use, error) {
 	if form.path {
 		value = pathFrom(dir, value)
 	}
-	text, err := json.Marshal(value)
-	return turn.Use{Name: name, Input: fmt.Sprintf(form.input, text)}, err
+	input, err := json.Marshal(value)
+	return turn.Use{Name: name, Input: fmt.Sprintf(form.input, input)}, err
 }
 
 // pathFrom makes a path absolute as a shell in dir would have done, had it not been in quotes.

@@ -4,8 +4,10 @@ package changes
 
 import (
 	"context"
-	"os"
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,8 +15,8 @@ import (
 	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -37,13 +39,11 @@ func (f *changeFlags) add(cmd *cobra.Command) {
 // read takes the arguments. A call excludes a turn.
 func (f *changeFlags) read(cmd *cobra.Command, args []string) error {
 	f.turned = cmd.Flags().Changed("turn")
-	if len(args) > 0 {
-		f.call = args[0]
-	}
-	if f.call != "" && f.turned {
+	f.call = strings.Join(args, "") // one at most
+	switch {
+	case f.call != "" && f.turned:
 		return cli.Misused("a call and --turn exclude each other")
-	}
-	if f.turned && f.turn == 0 {
+	case f.turned && f.turn == 0:
 		return cli.Misused("turns are numbered from 1; \"toold log\" shows them")
 	}
 	for i, path := range f.paths {
@@ -65,21 +65,12 @@ func (f *changeFlags) find(ctx context.Context, l *toold.Conn, wanted func(*tool
 		newest, err = newestOf(ctx, l, f.session, wanted)
 		return f.session, newest, err
 	}
-	here, err := realDir()
-	if err != nil {
-		return "", nil, err
-	}
-	list, err := l.ListSessions(ctx, true)
+	here, list, err := cli.SessionsHere(ctx, l, true)
 	if err != nil {
 		return "", nil, err
 	}
 	var at time.Time
-	left := searched
-	for _, x := range list {
-		if !holdsDir(x, here) || left == 0 {
-			continue
-		}
-		left--
+	for _, x := range list[:min(len(list), searched)] {
 		found, err := newestOf(ctx, l, x.GetSessionId(), wanted)
 		if err != nil {
 			return "", nil, err
@@ -88,53 +79,38 @@ func (f *changeFlags) find(ctx context.Context, l *toold.Conn, wanted func(*tool
 			session, newest, at = x.GetSessionId(), found, found.GetStarted().AsTime()
 		}
 	}
-	if newest == nil && f.call != "" {
-		return "", nil, cli.Failed("no session that works in %s has a call %q that has changed a file, as far as that is kept. \"toold log\" shows the calls; name another directory's session with --session", here, f.call)
+	switch {
+	case newest != nil:
+	case f.call != "":
+		err = cli.Failed("no session that works in %s has a call %q that has changed a file, as far as that is kept. \"toold log\" shows the calls; name another directory's session with --session", here, f.call)
+	default:
+		err = cli.Failed("no session that works in %s has changed a file that is not put back by now, as far as that is kept. Name another session with --session; \"toold sessions --all\" lists them", here)
 	}
-	if newest == nil {
-		return "", nil, cli.Failed("no session that works in %s has changed a file that is not put back by now, as far as that is kept. Name another session with --session; \"toold sessions --all\" lists them", here)
-	}
-	return session, newest, nil
+	return session, newest, err
 }
 
 // newestOf returns a session's newest checkpoint that is wanted; nil: it has none.
 func newestOf(ctx context.Context, l *toold.Conn, session string, wanted func(*tooldv1.Checkpoint) bool) (*tooldv1.Checkpoint, error) {
-	request := &tooldv1.ListCheckpointsRequest{SessionId: session, NoDiffs: true}
-	for {
-		list, err := l.Sessions.ListCheckpoints(ctx, request)
+	for list, err := range l.Checkpoints(ctx, &tooldv1.ListCheckpointsRequest{SessionId: session, NoDiffs: true}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range list.GetCheckpoints() {
-			if wanted(c) {
-				return c, nil
-			}
-		}
-		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
-			return nil, nil
+		if i := slices.IndexFunc(list.GetCheckpoints(), wanted); i >= 0 {
+			return list.GetCheckpoints()[i], nil
 		}
 	}
+	return nil, nil
 }
 
 // own reports that the changes are a call's own, and not what was put back.
 func own(c *tooldv1.Checkpoint) bool { return !c.GetRestore() && !c.GetRunning() }
 
-func realDir() (string, error) {
-	here, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(here)
-}
-
-func holdsDir(x *tooldv1.Session, dir string) bool {
-	for _, root := range x.GetRoots() {
-		if pathname.Within(root, dir) {
-			return true
-		}
-	}
-	return false
-}
-
 // changes runs diff and undo.
 type changes struct{ *connect.Finder }
+
+// tellMore reports how many files are not shown.
+func (s changes) tellMore(n uint32) {
+	if n > 0 {
+		fmt.Fprintf(s.Stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
+	}
+}

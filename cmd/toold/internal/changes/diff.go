@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -28,19 +27,14 @@ func DiffCommand(daemon *connect.Finder) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 
 		PreRunE: func(cmd *cobra.Command, args []string) error { return f.read(cmd, args) },
-		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.diff(ctx, f, stat) }),
+		RunE:    s.Action(func(ctx context.Context, l *toold.Conn, _ []string) error { return s.diff(ctx, l, f, stat) }),
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&stat, "stat", false, "count lines, file by file, and show no diff")
 	return cmd
 }
 
-func (s changes) diff(ctx context.Context, f changeFlags, stat bool) error {
-	l, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s changes) diff(ctx context.Context, l *toold.Conn, f changeFlags, stat bool) error {
 	session, _, err := f.find(ctx, l, func(c *tooldv1.Checkpoint) bool { return own(c) && (f.call == "" || c.GetToolUseId() == f.call) })
 	if err != nil {
 		return err
@@ -49,47 +43,36 @@ func (s changes) diff(ctx context.Context, f changeFlags, stat bool) error {
 	if f.turned {
 		request.Turn = &f.turn
 	}
-	list, err := l.Sessions.ListCheckpoints(ctx, request)
-	if err != nil {
-		return err
-	}
-	if len(list.GetCheckpoints()) == 0 {
-		return cli.Failed("session %q has changed nothing there that is kept. \"toold log --session %s\" shows what it did", session, session)
-	}
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, list)
-	}
-	p := terminal.Open(s.Stdout)
-	if stat {
-		_, err = io.WriteString(s.Stdout, terminal.StatText(list.GetNet(), p.Ink))
-	} else {
-		err = terminal.PrintDiffs(s.Stdout, p, list.GetNet())
-	}
-	if n := list.GetMoreNet(); n > 0 {
-		fmt.Fprintf(s.Stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
-	}
-	if err != nil {
-		return err
-	}
-	return s.tellNotKept(ctx, l, request, list)
-}
-
-// tellNotKept returns what of the changes cannot be put back, on all pages of the list.
-func (s changes) tellNotKept(ctx context.Context, l *toold.Conn, request *tooldv1.ListCheckpointsRequest, list *tooldv1.ListCheckpointsResponse) (err error) {
 	var missing []*tooldv1.PathReason
 	var more uint32
-	for {
+	for list, err := range l.Checkpoints(ctx, request) {
+		if err == nil && request.Net {
+			err = s.show(list, session, stat)
+		}
+		if err != nil || s.JSON {
+			return err
+		}
+		request.Net = false // it is not for a page
 		for _, c := range list.GetCheckpoints() {
 			missing, more = append(missing, c.GetNotKept()...), more+c.GetMoreNotKept()
-		}
-		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
-			break
-		}
-		request.Net = false
-		if list, err = l.Sessions.ListCheckpoints(ctx, request); err != nil {
-			return err
 		}
 	}
 	_, err = fmt.Fprint(s.Stderr, terminal.ReasonLines("Not kept, so it cannot be put back:", missing, more))
 	return err
+}
+
+// show prints what has changed.
+func (s changes) show(list *tooldv1.ListCheckpointsResponse, session string, stat bool) error {
+	if len(list.GetCheckpoints()) == 0 {
+		return cli.Failed("session %q has changed nothing there that is kept. \"toold log --session %s\" shows what it did", session, session)
+	}
+	p := terminal.Open(s.Stdout)
+	text := terminal.DiffsText(list.GetNet(), p)
+	if stat {
+		text = terminal.StatText(list.GetNet(), p.Ink)
+	}
+	if !s.JSON {
+		s.tellMore(list.GetMoreNet())
+	}
+	return s.Show(list, text)
 }

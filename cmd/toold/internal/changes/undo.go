@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -40,7 +41,7 @@ func UndoCommand(daemon *connect.Finder) *cobra.Command {
 		Example: "  toold undo\n  toold undo --turn 3 --session work --dry-run\n  toold undo toolu_01 --path src/main.go --yes",
 		Args:    cobra.MaximumNArgs(1),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return f.read(cmd, args) },
-		RunE:    cli.Action(func(ctx context.Context, _ []string) error { return s.undo(ctx, f) }),
+		RunE:    s.Action(func(ctx context.Context, l *toold.Conn, _ []string) error { return s.undo(ctx, l, f) }),
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -50,27 +51,27 @@ func UndoCommand(daemon *connect.Finder) *cobra.Command {
 	return cmd
 }
 
-func (s changes) undo(ctx context.Context, f undoFlags) error {
-	l, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
+func (s changes) undo(ctx context.Context, l *toold.Conn, f undoFlags) error {
 	request, plan, err := s.undoPlan(ctx, l, f)
 	if err != nil {
 		return err
 	}
-	if f.dryRun {
-		return s.tellPlan(plan, f)
+	conflicts := len(plan.GetConflicts()) + int(plan.GetMoreConflicts())
+	switch {
+	case !s.JSON:
+		err = s.showPlan(plan)
+	case f.dryRun:
+		err = terminal.PrintJSON(s.Stdout, plan)
 	}
-	if !s.JSON {
-		if err := s.showPlan(plan); err != nil {
-			return err
-		}
-	}
-	switch conflicts := len(plan.GetConflicts()) + int(plan.GetMoreConflicts()); {
+	switch {
+	case err != nil:
+		return err
+	case f.dryRun && conflicts > 0 && !f.force:
+		return &cli.Error{Code: cli.ExitFailed}
+	case f.dryRun:
+		return nil
 	case conflicts > 0 && !f.force:
-		return cli.Failed("nothing was put back, since %s not as the last call has left it. Leave it out with --path, or put it back all the same with --force", isOrAre(conflicts))
+		return cli.Failed("nothing was put back, since %s changed after the last call. Leave it out with --path, or put it back all the same with --force", terminal.Count(conflicts, "file"))
 	case len(plan.GetFiles()) == 0:
 		return s.nothingToUndo(ctx, l, request, plan)
 	}
@@ -87,14 +88,6 @@ func (s changes) undo(ctx context.Context, f undoFlags) error {
 	return s.tellDone(plan, done)
 }
 
-// isOrAre returns the verb for that many files.
-func isOrAre(files int) string {
-	if files == 1 {
-		return "1 file is"
-	}
-	return terminal.Count(files, "file") + " are"
-}
-
 // filesOf is how many files a plan is about, shown or not.
 func filesOf(plan *tooldv1.RestoreResponse) int {
 	return len(plan.GetRestored()) + int(plan.GetMoreRestored())
@@ -104,10 +97,8 @@ func filesOf(plan *tooldv1.RestoreResponse) int {
 // asked about.
 func (s changes) nothingToUndo(ctx context.Context, l *toold.Conn, request *tooldv1.RestoreRequest, plan *tooldv1.RestoreResponse) error {
 	if len(plan.GetNotRestored()) > 0 {
-		if s.JSON {
-			if err := terminal.PrintJSON(s.Stdout, plan); err != nil {
-				return err
-			}
+		if err := s.Show(plan, ""); err != nil {
+			return err
 		}
 		return cli.Failed("nothing was put back: nothing is left that could be")
 	}
@@ -120,11 +111,7 @@ func (s changes) nothingToUndo(ctx context.Context, l *toold.Conn, request *tool
 			return cli.Failed("no call of session %q has changed anything at or below what --path names, as far as that is kept", request.GetSessionId())
 		}
 	}
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, plan)
-	}
-	_, err := fmt.Fprintln(s.Stdout, "nothing to put back: all is as it was")
-	return err
+	return s.Show(plan, "nothing to put back: all is as it was\n")
 }
 
 // undoPlan returns the request to restore files, and what it would do. It skips a turn that has nothing to restore, because the
@@ -176,29 +163,11 @@ func (s changes) undoPlan(ctx context.Context, l *toold.Conn, f undoFlags) (*too
 	}
 }
 
-// tellPlan shows what would be done. Conflicts make it a failure.
-func (s changes) tellPlan(plan *tooldv1.RestoreResponse, f undoFlags) error {
-	if s.JSON {
-		if err := terminal.PrintJSON(s.Stdout, plan); err != nil {
-			return err
-		}
-	} else if err := s.showPlan(plan); err != nil {
-		return err
-	}
-	if len(plan.GetConflicts()) > 0 && !f.force {
-		return &cli.Error{Code: cli.ExitFailed}
-	}
-	return nil
-}
-
 func (s changes) showPlan(plan *tooldv1.RestoreResponse) error {
-	p := terminal.Open(s.Stdout)
-	if err := terminal.PrintDiffs(s.Stdout, p, plan.GetFiles()); err != nil {
+	if _, err := io.WriteString(s.Stdout, terminal.DiffsText(plan.GetFiles(), terminal.Open(s.Stdout))); err != nil {
 		return err
 	}
-	if n := plan.GetMoreRestored(); n > 0 {
-		fmt.Fprintf(s.Stderr, "%s of which nothing is shown: there are too many. --path shows some alone.\n", terminal.Count(int(n), "more file"))
-	}
+	s.tellMore(plan.GetMoreRestored())
 	if n := plan.GetUndoneCalls(); n > 0 && filesOf(plan) > 0 {
 		fmt.Fprintf(s.Stderr, "This takes back what %s changed in %s.\n", terminal.Count(int(n), "call"), terminal.Count(filesOf(plan), "file"))
 	}
@@ -209,10 +178,10 @@ func (s changes) showPlan(plan *tooldv1.RestoreResponse) error {
 
 // confirm asks the person at the terminal.
 func (s changes) confirm(files int) error {
-	if !terminal.Open(s.Stderr).Terminal || s.JSON {
-		return cli.Misused("nobody can be asked here: look with --dry-run, and say --yes to put the files back")
+	line, err := "", terminal.ErrNone
+	if terminal.Open(s.Stderr).Terminal && !s.JSON {
+		line, err = terminal.Ask(fmt.Sprintf("Put back %s? [y]es, [n]o: ", terminal.Count(files, "file")))
 	}
-	line, err := terminal.Ask(fmt.Sprintf("Put back %s? [y]es, [n]o: ", terminal.Count(files, "file")))
 	if errors.Is(err, terminal.ErrNone) {
 		return cli.Misused("nobody can be asked here (%v): look with --dry-run, and say --yes to put the files back", err)
 	}
@@ -228,10 +197,8 @@ func (s changes) confirm(files int) error {
 
 // tellDone returns what was done, and what of the plan that was shown was not.
 func (s changes) tellDone(plan, done *tooldv1.RestoreResponse) error {
-	if s.JSON {
-		return terminal.PrintJSON(s.Stdout, done)
+	if !s.JSON {
+		fmt.Fprint(s.Stderr, terminal.ReasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
 	}
-	fmt.Fprint(s.Stderr, terminal.ReasonLines("Not put back:", done.GetNotRestored()[min(len(plan.GetNotRestored()), len(done.GetNotRestored())):], done.GetMoreNotRestored()-plan.GetMoreNotRestored()))
-	_, err := fmt.Fprintf(s.Stdout, "Put back %s. To bring the changes back: toold undo %s --session %s\n", terminal.Count(filesOf(done), "file"), terminal.VisibleLine(done.GetToolUseId()), terminal.VisibleLine(done.GetSessionId()))
-	return err
+	return s.Show(done, fmt.Sprintf("Put back %s. To bring the changes back: toold undo %s --session %s\n", terminal.Count(filesOf(done), "file"), terminal.VisibleLine(done.GetToolUseId()), terminal.VisibleLine(done.GetSessionId())))
 }

@@ -2,8 +2,12 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 )
@@ -27,4 +31,16 @@ func (c *Console) Noted(format string, args ...any) {
 	if c.Verbose {
 		fmt.Fprintln(c.Stderr, terminal.VisibleText(fmt.Sprintf(format, args...)))
 	}
+}
+
+// Show prints text, or, where that is asked for, value as JSON: a message of the wire with the names of the proto files.
+func (c *Console) Show(value any, text string) error {
+	if !c.JSON {
+		_, err := io.WriteString(c.Stdout, text)
+		return err
+	}
+	if m, is := value.(proto.Message); is {
+		return terminal.PrintJSON(c.Stdout, m)
+	}
+	return json.NewEncoder(c.Stdout).Encode(value)
 }

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
@@ -57,6 +58,18 @@ func (f *Finder) Connect(ctx context.Context) (*toold.Conn, error) {
 	return f.upgraded(ctx, l)
 }
 
+// Action adapts a command's body that talks to the daemon: it connects and closes the connection. See [cli.Action].
+func (f *Finder) Action(body func(ctx context.Context, l *toold.Conn, args []string) error) func(*cobra.Command, []string) error {
+	return cli.Action(func(ctx context.Context, args []string) error {
+		l, err := f.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return body(ctx, l, args)
+	})
+}
+
 // Redial returns a Dial that returns l first, unless it is nil, and connects each time after that.
 func (f *Finder) Redial(l *toold.Conn) toold.Dial {
 	return func(ctx context.Context) (*toold.Conn, error) {
@@ -88,13 +101,8 @@ func (f *Finder) reach(ctx context.Context, absent func(context.Context) error) 
 	var err error
 	for range connectTries {
 		err = f.find(ctx)
-		if silent := new(silentDaemon); errors.As(err, &silent) {
-			silent.process.release()
-			if errors.Is(silent.cause, errNone) { // it may be about to listen, which is absent's to wait for
-				err = silent.cause
-			}
-		}
-		if errors.Is(err, errNone) {
+		silent, is := errors.AsType[*silentDaemon](err)
+		if errors.Is(err, errNone) || is && errors.Is(silent.cause, errNone) { // it may be about to listen, which is absent's to wait for
 			err = absent(ctx)
 		}
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
@@ -37,8 +36,8 @@ func (d *silentDaemon) Error() string {
 }
 
 // find points the command at the socket where its daemon answers: the one that was asked for or, if no daemon answers
-// there, the one that the daemon has recorded in the lock of its state directory. The error is errNobody if none runs,
-// a [*silentDaemon], whose process the caller releases, or why the socket is not trusted.
+// there, the one that the daemon has recorded in the lock of its state directory. The error is errNone if none runs,
+// a [*silentDaemon], or why the socket is not trusted.
 func (f *Finder) find(ctx context.Context) error {
 	err := probe(ctx, f.Socket)
 	if err == nil {
@@ -50,7 +49,6 @@ func (f *Finder) find(ctx context.Context) error {
 	}
 	if d.cause = err; d.socket != f.Socket && d.socket != "" {
 		if d.cause = probe(ctx, d.socket); d.cause == nil {
-			d.process.release()
 			f.Noted("the daemon, process %d, listens on %s", d.pid, d.socket)
 			f.state, f.Socket = f.StateDir(), d.socket
 			return nil
@@ -71,59 +69,43 @@ func (f *Finder) holder() *silentDaemon {
 			continue
 		}
 		held, err := holdProcess(named.PID)
-		if errors.Is(err, errors.ErrUnsupported) {
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
 			return &silentDaemon{pid: named.PID, socket: named.Socket}
+		case err == nil && held.locks(lock):
+			d := &silentDaemon{process: held, pid: named.PID, socket: named.Socket}
+			if d.socket == "" { // an older one, if a client has started it
+				d.socket, _ = held.flag("--socket")
+			}
+			return d
 		}
-		if err != nil {
-			continue
-		}
-		if !held.locks(lock) {
-			held.release()
-			continue
-		}
-		d := &silentDaemon{process: held, pid: named.PID, socket: named.Socket}
-		if d.socket == "" { // an older one, if a client has started it
-			d.socket, _ = held.flag("--socket")
-		}
-		return d
 	}
 	return nil
 }
 
-// await is find for a daemon that was found silent, repeated until it listens, has ended, or has had time enough to
-// notice that its socket is gone. It releases the process.
-func (f *Finder) await(ctx context.Context, d *silentDaemon) error {
+// located is find, repeated while a daemon is silent, until it listens, has ended, or has had time enough to notice that its
+// socket is gone.
+func (f *Finder) located(ctx context.Context) error {
 	deadline := time.Now().Add(relistenLimit)
-	for errors.Is(d.cause, errNone) && time.Now().Before(deadline) && ctx.Err() == nil {
-		_ = d.process.endsWithin(relistenRetry) // either way it is looked for again
-		d.process.release()
-		if err := f.find(ctx); !errors.As(err, &d) {
+	for {
+		err := f.find(ctx)
+		d, silent := errors.AsType[*silentDaemon](err)
+		if !silent || !errors.Is(d.cause, errNone) || time.Now().After(deadline) || ctx.Err() != nil {
 			return err
 		}
+		_ = d.process.endsWithin(relistenRetry) // either way it is looked for again
 	}
-	d.process.release()
-	return d
-}
-
-// located is find, and waits for a daemon that is about to listen.
-func (f *Finder) located(ctx context.Context) error {
-	err := f.find(ctx)
-	if silent := new(silentDaemon); errors.As(err, &silent) {
-		return f.await(ctx, silent)
-	}
-	return err
 }
 
 // end ends the daemon by signals, as it understands them: the first one begins the drain, a second one ends running
-// calls. It returns when the process is gone, and releases it.
+// calls. It returns when the process is gone.
 func (d *silentDaemon) end(ctx context.Context, now bool) error {
 	signals := []syscall.Signal{syscall.SIGTERM}
 	if now {
 		signals = append(signals, syscall.SIGINT) // another one, since equal ones may become one
 	}
 	for _, signal := range signals {
-		if err := d.process.signal(signal); err != nil {
-			d.process.release()
+		if err := d.process.Signal(signal); err != nil {
 			return fmt.Errorf("process %d cannot be ended: %w", d.pid, err)
 		}
 	}
@@ -140,13 +122,4 @@ func (d *silentDaemon) successor() (*successor, error) {
 		return nil, notOurs(d.pid)
 	}
 	return &successor{root, idle}, nil
-}
-
-// valueOf returns the value of a flag in the arguments of a process.
-func valueOf(args []string, name string) (value string, found bool) {
-	at := slices.Index(args, name)
-	if at < 0 || at+1 >= len(args) {
-		return "", false
-	}
-	return args[at+1], true
 }

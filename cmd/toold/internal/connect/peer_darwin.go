@@ -1,51 +1,21 @@
 package connect
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// peer returns the user and the process at the other end.
-func peer(conn *net.UnixConn) (uid, pid int, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
+// peerOf returns the user and the process at the other end of a socket.
+func peerOf(fd int) (uid, pid int, err error) {
+	cred, credErr := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	pid, err = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	if err = errors.Join(credErr, err); err != nil {
+		return 0, 0, err
 	}
-	var credErr, pidErr error
-	controlErr := raw.Control(func(fd uintptr) {
-		var cred *unix.Xucred
-		if cred, credErr = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); credErr == nil {
-			uid = int(cred.Uid)
-		}
-		pid, pidErr = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
-	})
-	if err := errors.Join(controlErr, credErr, pidErr); err != nil {
-		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
-	}
-	return uid, pid, nil
+	return int(cred.Uid), pid, nil
 }
-
-type process struct{}
-
-func holdProcess(int) (*process, error) { return nil, errors.ErrUnsupported }
-
-func (p *process) gone(context.Context) error { return errors.ErrUnsupported }
-
-func (p *process) release() {}
-
-func (p *process) endsWithin(time.Duration) bool { return false }
-
-func (p *process) signal(syscall.Signal) error { return errors.ErrUnsupported }
-
-func (p *process) flag(string) (string, bool) { return "", false }
-
-func (p *process) locks(string) bool { return false }
 
 // StartOf returns when a process was started, in a form that no other process with its number ever has.
 func StartOf(pid int) (string, error) {

@@ -14,7 +14,7 @@ import (
 func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err error) {
 	var conn net.Conn
 	err = f.find(ctx)
-	if silent := new(silentDaemon); errors.As(err, &silent) {
+	if silent, is := errors.AsType[*silentDaemon](err); is {
 		f.Noted("process %d cannot be reached (%v) and is ended by a signal", silent.pid, silent.cause)
 		return silent.pid, true, silent.end(ctx, now)
 	}

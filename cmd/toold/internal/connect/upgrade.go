@@ -77,7 +77,7 @@ func notOurs(pid int) error {
 func (f *Finder) ReplaceRunning(ctx context.Context) error {
 	f.replaced = true
 	err := f.find(ctx)
-	if silent := new(silentDaemon); errors.As(err, &silent) {
+	if silent, is := errors.AsType[*silentDaemon](err); is {
 		return f.replaceSilent(ctx, silent)
 	}
 	if errors.Is(err, errNone) {
@@ -97,11 +97,10 @@ func (f *Finder) replaceSilent(ctx context.Context, d *silentDaemon) error {
 	if err == nil {
 		_, err = usableSettings() // the one that runs is better than none
 	}
-	if err != nil {
-		d.process.release()
-		return err
+	if err == nil {
+		err = d.end(ctx, false)
 	}
-	if err := d.end(ctx, false); err != nil {
+	if err != nil {
 		return err
 	}
 	f.Noted("process %d could not be reached and has ended", d.pid)

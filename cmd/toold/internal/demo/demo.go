@@ -56,7 +56,7 @@ func (s demo) run(ctx context.Context) error {
 	defer stop()
 	st, err := s.build(ctx)
 	if err == nil {
-		err = s.perform(ctx, st)
+		err = s.play(ctx, st)
 	}
 	if st != nil {
 		err = errors.Join(err, st.tearDown())
@@ -64,18 +64,10 @@ func (s demo) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return &cli.Error{Code: cli.ExitSignal, Text: "stopped; the demo's daemon and folder are gone"}
 	}
-	if err == nil {
-		s.tellGone(st)
+	if err == nil { // the daemon's process has been waited for, and the folder was removed
+		_, err = fmt.Fprintf(s.Stdout, "The daemon has ended and %s is gone: nothing is left behind.\n", st.dir)
 	}
 	return err
-}
-
-func (s demo) perform(ctx context.Context, st *stage) error {
-	c, err := s.play(ctx, st)
-	if err != nil {
-		return err
-	}
-	return s.review(c.State)
 }
 
 // build makes the folder and starts the daemon. A stage that is returned beside an error is to be torn down too.
@@ -107,10 +99,11 @@ func (s demo) build(ctx context.Context) (*stage, error) {
 }
 
 func writeDemoFile(name, text string) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("the demo's workspace cannot be made: %w", err)
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		err = os.WriteFile(name, []byte(text), 0o600)
 	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+	if err != nil {
 		return fmt.Errorf("the demo's workspace cannot be made: %w", err)
 	}
 	return nil
@@ -143,16 +136,16 @@ func (st *stage) shutdown() error {
 	return err
 }
 
-// play runs the script's turn.
-func (s demo) play(ctx context.Context, st *stage) (*turn.Turn, error) {
+// play runs the script's turn and shows what came of it.
+func (s demo) play(ctx context.Context, st *stage) error {
 	uses, err := demoUses(st.workspace())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := &turn.Turn{
 		Console: s.Console,
 		Dial:    func(context.Context) (*toold.Conn, error) { return connect.Dial(st.socket) },
-		Uses:    uses, State: turn.NewState("", st.workspace(), uses),
+		First:   turn.Arrival{Uses: uses, End: &turn.MessageEnd{}}, State: terminal.NewTurnState("", st.workspace()),
 		Attach: &tooldv1.Attach{
 			Roots: []string{st.workspace()}, Client: &tooldv1.ClientInfo{Name: "toold demo", Version: s.Version},
 			// The demo has written the workspace's settings itself.
@@ -162,20 +155,16 @@ func (s demo) play(ctx context.Context, st *stage) (*turn.Turn, error) {
 	p := terminal.Open(s.Stdout)
 	c.Prompter = terminal.NewPrompter(p, c.Input)
 	defer c.Prompter.Close()
-	c.Attach.Capabilities = &tooldv1.Capabilities{Answers: c.Prompter != nil}
+	c.Attach.Capabilities = &tooldv1.Capabilities{Answers: c.Prompter.Asks()}
 	fmt.Fprintf(s.Stdout, "%s\n\n", p.Ink.Strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
-	if p.Live() {
-		c.Renderer = &terminal.Renderer{Page: p}
-	} else {
+	if c.Renderer.Page = p; !p.Live() {
 		c.Seen = s.narrate
 	}
 	defer c.Close()
-	return c, c.Run(ctx)
-}
-
-// tellGone prints the last line. It is true: the daemon's process has been waited for, and the folder was removed.
-func (s demo) tellGone(st *stage) {
-	fmt.Fprintf(s.Stdout, "The daemon has ended and %s is gone: nothing is left behind.\n", st.dir)
+	if err := c.Run(ctx); err != nil {
+		return err
+	}
+	return s.review(c.State)
 }
 
 // narrate is the live view where there is no terminal to draw on.

@@ -98,19 +98,17 @@ func (s demo) review(b *terminal.TurnState) error {
 	for i, c := range b.Calls {
 		wanted := demoParts[i]
 		if got := c.Answer().GetOutcome(); got != wanted.want && wanted.want != demoAsked {
-			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.Name, c.Subject, terminal.OutcomeWord(got), terminal.OutcomeWord(wanted.want)))
+			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.Name, c.Subject, terminal.Word(got), terminal.Word(wanted.want)))
 		}
 		if wanted.point != "" {
 			fmt.Fprintf(&out, "\n%s\n", p.Ink.Strong.Render(wanted.point))
 			out.WriteString(terminal.Indent(terminal.ResultHead(c, p.Ink) + "\n" + terminal.VisibleText(terminal.PlainContent(c.Answer()))))
-			if diff := terminal.DiffOf(c.Answer()); diff != "" {
-				out.WriteString(terminal.DiffText(diff, p.Ink))
-			}
+			out.WriteString(terminal.DiffText(terminal.DiffOf(c.Answer()), p.Ink, "  "))
 		}
 	}
 	width, _ := p.Size()
 	fmt.Fprintf(&out, "\n%s\n%s", p.Ink.Strong.Render("The turn over time, by batch:"), terminal.Timeline(b, p.Ink, min(width, 120)))
-	fmt.Fprintf(&out, "\n%s\n", demoSummary(b))
+	fmt.Fprintf(&out, "\n%s: %s of work in %s.\n", terminal.CallsInBatches(b.Turn), terminal.Span(b.Turn.GetWork().AsDuration()), terminal.Span(b.Turn.GetWall().AsDuration()))
 	if _, err := s.Stdout.WriteString(out.String()); err != nil {
 		return err
 	}
@@ -118,10 +116,4 @@ func (s demo) review(b *terminal.TurnState) error {
 		return cli.Failed("the demo did not go as it is written: %s", strings.Join(strange, "; "))
 	}
 	return nil
-}
-
-func demoSummary(b *terminal.TurnState) string {
-	t := b.Turn
-	return fmt.Sprintf("%s in %s: %s of work in %s.", terminal.Count(int(t.GetCalls()), "call"), terminal.Batches(t.GetBatches()),
-		terminal.Span(t.GetWork().AsDuration()), terminal.Span(t.GetWall().AsDuration()))
 }

@@ -2,7 +2,7 @@ package mcpserver
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,17 +29,6 @@ const (
 	once     = "no"
 )
 
-// rulePlaces are where a rule can be kept, as the form names them.
-var rulePlaces = []struct {
-	word, title string
-	scope       tooldv1.Scope
-}{
-	{"session", "this session", tooldv1.Scope_SCOPE_SESSION},
-	{"local", "this project, for you alone", tooldv1.Scope_SCOPE_LOCAL},
-	{"project", "this project, for everyone", tooldv1.Scope_SCOPE_PROJECT},
-	{"user", "you, in every project", tooldv1.Scope_SCOPE_USER},
-}
-
 // An elicited is a question that stands before the client.
 type elicited struct {
 	question *tooldv1.Question
@@ -49,12 +38,16 @@ type elicited struct {
 
 // canElicit reports whether a client can show a form to its user.
 func canElicit(client *mcp.ServerSession) bool {
-	params := client.InitializeParams()
-	if params == nil || params.Capabilities == nil || params.Capabilities.Elicitation == nil {
-		return false
+	form := capabilities(client).Elicitation
+	return form != nil && (form.Form != nil || form.URL == nil) // neither is how older clients say that they have forms
+}
+
+// capabilities returns what a client has said that it can do.
+func capabilities(client *mcp.ServerSession) *mcp.ClientCapabilities {
+	if params := client.InitializeParams(); params != nil && params.Capabilities != nil {
+		return params.Capabilities
 	}
-	form := params.Capabilities.Elicitation
-	return form.Form != nil || form.URL == nil // neither is how older clients say that they have forms
+	return &mcp.ClientCapabilities{}
 }
 
 // ask puts a question to the client, also one about a call that another client has sent to the session. One that is
@@ -83,13 +76,6 @@ func (b *bridge) ask(q *tooldv1.Question, note string) {
 	})
 }
 
-// askAgain puts a question once more after the daemon has refused its answer.
-func (b *bridge) askAgain(id, why string) {
-	if a := b.elicits[id]; a != nil && a.answered {
-		b.ask(a.question, why)
-	}
-}
-
 // withdraw takes questions back from the client.
 func (b *bridge) withdraw(which func(*elicited) bool) {
 	for id, a := range b.elicits {
@@ -109,17 +95,17 @@ func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
 	if offered := q.GetSuggestions(); len(offered) > 0 {
 		words, titles := []string{once}, []string{"No, this call alone"}
 		for _, x := range offered {
-			words, titles = append(words, ruleWord(x)), append(titles, "Always: "+x.GetList()+" "+terminal.VisibleLine(x.GetRule()))
+			words, titles = append(words, ruleWord(x)), append(titles, "Always: "+ruleWord(x))
 		}
 		if len(offered) > 1 {
 			words, titles = append(words, allRules), append(titles, "Always: all of these rules")
 		}
 		properties["remember"] = formChoice("Remember", "With allow: a rule that settles the like from now on.", words, titles, once)
-		words, titles = nil, nil
-		for _, place := range rulePlaces {
-			words, titles = append(words, place.word), append(titles, place.title)
+		titles = nil
+		for _, x := range terminal.Keepers {
+			titles = append(titles, x.Meaning)
 		}
-		properties["where"] = formChoice("Where", "For whom the rule is kept.", words, titles, rulePlaces[0].word)
+		properties["where"] = formChoice("Where", "For whom the rule is kept.", terminal.KeeperWords(), titles, terminal.Keepers[0].Word)
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: elicitText(q, note),
@@ -176,32 +162,19 @@ func answerOf(q *tooldv1.Question, result *mcp.ElicitResult, err error) *tooldv1
 		answer.Message = "The question was dismissed without an answer."
 	case result.Action == "accept" && said("decision") == "allow":
 		answer.Decision = tooldv1.Decision_DECISION_ALLOW
-		answer.Remember = remembered(q, said("remember"), said("where"))
+		answer.Remember = terminal.Remembered(slices.DeleteFunc(slices.Clone(q.GetSuggestions()), func(x *tooldv1.Suggestion) bool {
+			which := said("remember")
+			return which != allRules && which != ruleWord(x)
+		}), said("where"))
 	case result.Action == "accept":
 		answer.Message = said("message")
 	}
 	return answer
 }
 
-func remembered(q *tooldv1.Question, which, where string) (rules []*tooldv1.Remember) {
-	scope := tooldv1.Scope_SCOPE_SESSION
-	for _, place := range rulePlaces {
-		if place.word == where {
-			scope = place.scope
-		}
-	}
-	for _, x := range q.GetSuggestions() {
-		if which == allRules || which == ruleWord(x) {
-			rules = append(rules, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: scope})
-		}
-	}
-	return rules
-}
-
 // rootsOf asks the client for its roots. Those that are not folders here are left out and reported.
 func rootsOf(ctx context.Context, console *cli.Console, client *mcp.ServerSession) (roots []string) {
-	params := client.InitializeParams()
-	if params == nil || params.Capabilities == nil || params.Capabilities.RootsV2 == nil {
+	if capabilities(client).RootsV2 == nil {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, rootsPatience)
@@ -231,14 +204,14 @@ func folderOf(uri string) (string, error) {
 		return "", err
 	}
 	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(u.Path) || strings.ContainsRune(u.Path, 0) {
-		return "", fmt.Errorf("it is no file:///... of this machine")
+		return "", errors.New("it is no file:///... of this machine")
 	}
 	info, err := os.Stat(u.Path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("it is no folder")
+	case !info.IsDir():
+		return "", errors.New("it is no folder")
 	}
 	return filepath.Clean(u.Path), nil
 }

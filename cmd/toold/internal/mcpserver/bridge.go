@@ -47,6 +47,7 @@ func newCall(client *mcp.ServerSession, params *mcp.CallToolParamsRaw) *call {
 // A bridge is the session. Its fields are set before start, or belong to its goroutine until that has ended.
 type bridge struct {
 	Options
+	dial    toold.Dial
 	changed func() // notifies the client that the list of tools has changed
 	prefix  string // of ids: a session that stays sees many clients
 	acts    chan func()
@@ -55,7 +56,6 @@ type bridge struct {
 
 	ctx     context.Context // of the goroutine
 	client  *mcp.ServerSession
-	first   *toold.Conn    // for the first session; nil: used
 	session *toold.Session // nil: none
 	events  <-chan toold.Event
 	begun   bool // the stream's first Attached was received
@@ -65,9 +65,9 @@ type bridge struct {
 	elicits map[string]*elicited // by the question's id
 }
 
-func newBridge(o Options, l *toold.Conn) *bridge {
+func newBridge(o Options, dial toold.Dial) *bridge {
 	return &bridge{
-		Options: o, first: l, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", acts: make(chan func()), ended: make(chan struct{}),
+		Options: o, dial: dial, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", acts: make(chan func()), ended: make(chan struct{}),
 		calls: map[string]*call{}, elicits: map[string]*elicited{},
 	}
 }
@@ -78,27 +78,23 @@ func (b *bridge) start(ctx context.Context) (end func()) {
 	b.ctx = ctx
 	go func() {
 		defer close(b.ended)
-		b.run()
+		defer b.withdraw(func(*elicited) bool { return true })
+		for {
+			select {
+			case act := <-b.acts:
+				act()
+			case e := <-b.events:
+				if e.Err != nil {
+					b.lost(e.Err)
+				} else {
+					b.take(e.ExecuteResponse)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
 	}()
 	return func() { cancel(); <-b.ended; b.asks.Wait() }
-}
-
-func (b *bridge) run() {
-	for {
-		select {
-		case act := <-b.acts:
-			act()
-		case e := <-b.events:
-			if e.Err != nil {
-				b.lost(e.Err)
-				continue
-			}
-			b.take(e.ExecuteResponse)
-		case <-b.ctx.Done():
-			b.withdraw(func(*elicited) bool { return true })
-			return
-		}
-	}
 }
 
 // do has the bridge's goroutine act, and returns when it has. false: it did not, since either has ended.
@@ -123,27 +119,18 @@ func (b *bridge) begin(c *call) {
 		return
 	}
 	b.calls[c.id] = c
-	if err := b.send(c); err != nil {
+	use := turn.Use{ID: c.id, Name: c.name, Input: c.input}
+	if err := errors.Join(b.session.Send(use.Request(c.id)), b.session.Send(turn.EndRequest(c.id))); err != nil {
 		b.lost(err)
 	}
 }
 
-func (b *bridge) send(c *call) error {
-	w := turn.Use{ID: c.id, Name: c.name, Input: c.input}.Wire(c.id)
-	return errors.Join(
-		b.session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: w}}),
-		b.session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: c.id}}}),
-	)
-}
-
 // cancel stops a call that the client has given up. Its result still comes, and is dropped.
 func (b *bridge) cancel(c *call) {
-	if b.calls[c.id] != c {
-		return
-	}
-	cancel := &tooldv1.Cancel{ToolUseId: c.id, Reason: "the MCP client cancelled it"}
-	if err := b.session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: cancel}}); err != nil {
-		b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
+	if b.calls[c.id] == c {
+		if err := b.session.Send(turn.CancelRequest(c.id, "the MCP client cancelled it")); err != nil {
+			b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
+		}
 	}
 }
 
@@ -177,8 +164,7 @@ func (b *bridge) attached(client *mcp.ServerSession) error {
 	}
 	b.client = client
 	b.introduce()
-	session, err := toold.Open(b.ctx, b.Daemon.Redial(b.first), b.Attach)
-	b.first = nil
+	session, err := toold.Open(b.ctx, b.dial, b.Attach)
 	if err != nil {
 		return err
 	}
@@ -219,10 +205,7 @@ func (b *bridge) close() {
 	if b.session != nil {
 		b.session.Close()
 	}
-	if b.first != nil {
-		b.first.Close()
-	}
-	b.session, b.events, b.first = nil, nil, nil
+	b.session, b.events = nil, nil
 }
 
 // leave ends a session that another one takes the place of.
@@ -245,6 +228,3 @@ func (b *bridge) giveUp() {
 		}
 	}
 }
-
-// moveRoots notes that the client's roots are others now.
-func (b *bridge) moveRoots() { b.moved = b.AskRoots && b.Attach.GetSessionId() == "" }

@@ -62,7 +62,10 @@ func (b *bridge) noticed(n *tooldv1.Notice) {
 	case code == "tools_changed":
 		b.changed()
 	case slices.Contains(turn.AnswerRefusals, code):
-		b.askAgain(n.GetDetails().GetFields()["question_id"].GetStringValue(), n.GetMessage())
+		id := n.GetDetails().GetFields()["question_id"].GetStringValue()
+		if a := b.elicits[id]; a != nil && a.answered { // the daemon has refused the answer
+			b.ask(a.question, n.GetMessage())
+		}
 	default:
 		b.Console.Noted("notice: %s (%s)", n.GetMessage(), code)
 	}

@@ -14,95 +14,85 @@ import (
 // placeKey is where a call's params carry its place through the SDK.
 const placeKey = "toold/place"
 
-// An order is the line of calls that have been read and not yet been sent. The zero value is empty.
+// An order is the line of calls that have been read and not yet been sent, each by its place: a number that grows. The zero
+// value is empty, and 0 is a place nowhere in it.
 type order struct {
-	mu     sync.Mutex
-	number uint64
-	line   []*place
+	mu    sync.Mutex
+	last  uint64
+	line  []uint64
+	moved chan struct{} // closed when a place leaves the line; nil: no call waits
 }
 
-// A place is a call's place in the line. A nil one is nowhere in it and does not wait.
-type place struct {
-	order  *order
-	number uint64
-	first  chan struct{} // closed when no place is in front
-}
-
-// admit puts a request at the end of the line if it is a call; nil: it is none, or none that the SDK will take.
-func (o *order) admit(request *jsonrpc.Request) *place {
-	if request.Method != "tools/call" {
-		return nil
-	}
+// admit puts a request at the end of the line if it is a call; 0: it is none, or none that the SDK will take.
+func (o *order) admit(request *jsonrpc.Request) (place uint64) {
 	var params, meta map[string]json.RawMessage
-	if json.Unmarshal(request.Params, &params) != nil || params == nil {
-		return nil
+	if request.Method != "tools/call" || json.Unmarshal(request.Params, &params) != nil || params == nil {
+		return 0
 	}
 	if json.Unmarshal(params["_meta"], &meta) != nil || meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	meta[placeKey] = strconv.AppendUint(nil, o.number+1, 10)
-	var err error
-	if params["_meta"], err = json.Marshal(meta); err != nil {
-		return nil
+	meta[placeKey] = strconv.AppendUint(nil, o.last+1, 10)
+	marked, err := json.Marshal(meta)
+	if params["_meta"] = marked; err == nil {
+		marked, err = json.Marshal(params)
 	}
-	marked, err := json.Marshal(params)
 	if err != nil {
-		return nil
+		return 0
 	}
 	request.Params = marked
-	o.number++
-	p := &place{order: o, number: o.number, first: make(chan struct{})}
-	if o.line = append(o.line, p); len(o.line) == 1 {
-		close(p.first)
-	}
-	return p
+	o.last++
+	o.line = append(o.line, o.last)
+	return o.last
 }
 
-// placeOf finds the place that params carry.
-func (o *order) placeOf(params *mcp.CallToolParamsRaw) *place {
+// placeOf returns the place that params carry.
+func placeOf(params *mcp.CallToolParamsRaw) uint64 {
 	number, _ := params.Meta[placeKey].(float64) // exact up to 2^53 calls
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, p := range o.line {
-		if p.number == uint64(number) {
-			return p
-		}
-	}
-	return nil
+	return uint64(number)
 }
 
-// pass takes a place out of the line, if it is still there.
-func (o *order) pass(p *place) {
+// pass lets the calls behind a place begin, if it is still in the line.
+func (o *order) pass(place uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at := slices.Index(o.line, p)
+	at := slices.Index(o.line, place)
 	if at < 0 {
 		return
 	}
 	o.line = slices.Delete(o.line, at, at+1)
-	if at == 0 && len(o.line) > 0 {
-		close(o.line[0].first)
+	if o.moved != nil {
+		close(o.moved)
+		o.moved = nil
 	}
 }
 
-// pass lets the calls behind the place begin; see order.pass.
-func (p *place) pass() {
-	if p != nil {
-		p.order.pass(p)
+// wait returns when all that came before a place has been sent.
+func (o *order) wait(ctx context.Context, place uint64) error {
+	for {
+		moved := o.ahead(place)
+		if moved == nil {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
-// wait returns when all that came before has been sent.
-func (p *place) wait(ctx context.Context) error {
-	if p == nil {
+// ahead returns a channel that is closed when the line has moved; nil: no place is ahead of this one.
+func (o *order) ahead(place uint64) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.Index(o.line, place) <= 0 {
 		return nil
 	}
-	select {
-	case <-p.first:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if o.moved == nil {
+		o.moved = make(chan struct{})
 	}
+	return o.moved
 }

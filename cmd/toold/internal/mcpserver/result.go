@@ -19,7 +19,7 @@ import (
 
 // resultOf keeps every block, and puts what MCP has no place for under _meta.
 func resultOf(result *tooldv1.ToolResult) *mcp.CallToolResult {
-	answer := &mcp.CallToolResult{IsError: result.GetIsError(), Content: []mcp.Content{}, Meta: mcp.Meta{"toold/outcome": terminal.OutcomeWord(result.GetOutcome())}}
+	answer := &mcp.CallToolResult{IsError: result.GetIsError(), Content: []mcp.Content{}, Meta: mcp.Meta{"toold/outcome": terminal.Word(result.GetOutcome())}}
 	for i, block := range result.GetContent() {
 		answer.Content = append(answer.Content, contentOf(block, fmt.Sprintf("toold://result/%s/%d", result.GetToolUseId(), i)))
 	}
@@ -29,11 +29,10 @@ func resultOf(result *tooldv1.ToolResult) *mcp.CallToolResult {
 	if result.GetStructured() != nil {
 		answer.StructuredContent = wireObject(result.GetStructured())
 	}
-	if result.GetError() != nil {
-		answer.Meta["toold/error"] = wireObject(result.GetError())
-	}
-	if result.GetSpill() != nil {
-		answer.Meta["toold/spill"] = wireObject(result.GetSpill())
+	for name, m := range map[string]proto.Message{"toold/error": result.GetError(), "toold/spill": result.GetSpill()} {
+		if m.ProtoReflect().IsValid() {
+			answer.Meta[name] = wireObject(m)
+		}
 	}
 	return answer
 }

@@ -44,13 +44,14 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer l.Close() // if no session was made over it
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	pipes := make(chan os.Signal, 1) // never received from: a client that went away is an error of the write, and so the session is closed
 	signal.Notify(pipes, syscall.SIGPIPE)
 	defer signal.Stop(pipes)
-	b := newBridge(o, l)
+	b := newBridge(o, o.Daemon.Redial(l))
 	end := b.start(ctx)
 	defer func() {
 		end()
@@ -79,8 +80,10 @@ func Serve(ctx context.Context, o Options) error {
 func newServer(b *bridge, order *order) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toold", Version: b.Daemon.Version}, &mcp.ServerOptions{
 		Instructions: instructions, SupportedProtocolVersions: versions,
-		Capabilities:            &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-		RootsListChangedHandler: func(ctx context.Context, _ *mcp.RootsListChangedRequest) { b.do(ctx, b.moveRoots) },
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		RootsListChangedHandler: func(ctx context.Context, _ *mcp.RootsListChangedRequest) {
+			b.do(ctx, func() { b.moved = b.AskRoots && b.Attach.GetSessionId() == "" })
+		},
 	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
@@ -90,7 +93,7 @@ func newServer(b *bridge, order *order) *mcp.Server {
 			case ours && method == "tools/list":
 				return list(ctx, b, client)
 			case ours && call && params != nil:
-				return run(ctx, b, order.placeOf(params), newCall(client, params))
+				return run(ctx, b, order, placeOf(params), newCall(client, params))
 			default:
 				return next(ctx, method, request)
 			}
@@ -159,12 +162,12 @@ func toolOf(tool *tooldv1.Tool) *mcp.Tool {
 
 // run runs a client's call when those that came before it have been sent. Whatever goes wrong with it is its
 // result, for the model to fix.
-func run(ctx context.Context, b *bridge, place *place, c *call) (mcp.Result, error) {
-	defer place.pass()
-	if err := place.wait(ctx); err != nil {
+func run(ctx context.Context, b *bridge, order *order, place uint64, c *call) (mcp.Result, error) {
+	c.sent = func() { order.pass(place) }
+	defer c.sent()
+	if err := order.wait(ctx, place); err != nil {
 		return nil, failure(err)
 	}
-	c.sent = place.pass
 	result, err := await(ctx, b, c)
 	if err != nil {
 		return nil, failure(err)

@@ -37,14 +37,14 @@ type wire struct {
 
 	mu   sync.Mutex
 	out  io.Writer
-	open map[jsonrpc.ID]*place // requests without an answer; nil: it is not a call
+	open map[jsonrpc.ID]uint64 // requests without an answer, by their places; 0: it is not a call
 	idle *sync.Cond            // open has become empty
 
 	order order
 }
 
 func newWire(in io.Reader, out io.Writer) *wire {
-	w := &wire{in: bufio.NewReaderSize(in, 64<<10), out: out, ended: make(chan struct{}), open: map[jsonrpc.ID]*place{}}
+	w := &wire{in: bufio.NewReaderSize(in, 64<<10), out: out, ended: make(chan struct{}), open: map[jsonrpc.ID]uint64{}}
 	w.idle = sync.NewCond(&w.mu)
 	return w
 }

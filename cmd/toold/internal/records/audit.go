@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -25,10 +26,10 @@ type audit struct {
 
 // audited is a call whose end has not come by.
 type audited struct {
-	name, title, peer string
-	input             string // empty: it was not asked for
-	accepted          time.Time
-	started           *tooldv1.Started
+	*tooldv1.Accepted
+	peer     string // who has sent it
+	accepted time.Time
+	started  *tooldv1.Started
 }
 
 func newAudit(wanted *selection, k terminal.Ink, width int) *audit {
@@ -44,11 +45,7 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 			a.peer = terminal.PeerWords(p)
 		}
 	case *tooldv1.ExecuteResponse_Accepted:
-		title := e.Accepted.GetTitle()
-		if title == "" {
-			title = e.Accepted.GetName()
-		}
-		a.calls[key] = &audited{name: e.Accepted.GetName(), title: title, peer: a.peer, input: e.Accepted.GetInputJson(), accepted: event.GetTime().AsTime()}
+		a.calls[key] = &audited{Accepted: e.Accepted, peer: a.peer, accepted: event.GetTime().AsTime()}
 		a.order = append(a.order, key)
 	case *tooldv1.ExecuteResponse_Started:
 		if c := a.calls[key]; c != nil {
@@ -57,10 +54,10 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 	case *tooldv1.ExecuteResponse_ToolResult:
 		c := a.calls[key]
 		if c == nil { // its acceptance is not kept any more
-			c = &audited{title: terminal.CallOf(event), peer: a.peer}
+			c = &audited{Accepted: &tooldv1.Accepted{Title: terminal.CallOf(event)}, peer: a.peer}
 		}
 		delete(a.calls, key)
-		if a.wanted.call(c.name, event.GetTime().AsTime(), terminal.OutcomeWord(e.ToolResult.GetOutcome())) {
+		if a.wanted.call(c.GetName(), event.GetTime().AsTime(), terminal.Word(e.ToolResult.GetOutcome())) {
 			lines = a.ended(c, event.GetTime().AsTime(), e.ToolResult)
 		}
 	}
@@ -71,7 +68,7 @@ func (a *audit) take(event *tooldv1.ExecuteResponse) (lines []string) {
 func (a *audit) open() (lines []string) {
 	for _, key := range a.order {
 		c := a.calls[key]
-		if c == nil || !a.wanted.call(c.name, c.accepted, "") {
+		if c == nil || !a.wanted.call(c.GetName(), c.accepted, "") {
 			continue
 		}
 		word := "waiting"
@@ -90,7 +87,7 @@ func (a *audit) ended(c *audited, at time.Time, r *tooldv1.ToolResult) []string 
 	if ran := r.GetUsage().GetRan(); c.started != nil && ran != nil {
 		took = terminal.Span(ran.AsDuration())
 	}
-	return append([]string{a.heading(c, at, style, terminal.OutcomeWord(r.GetOutcome()), took)}, a.reasons(c, r)...)
+	return append([]string{a.heading(c, at, style, terminal.Word(r.GetOutcome()), took)}, a.reasons(c, r)...)
 }
 
 // heading is the first line of a call, behind one that names who had it done, if that is another client than before.
@@ -102,21 +99,21 @@ func (a *audit) heading(c *audited, at time.Time, style lipgloss.Style, word, to
 	}
 	front := at.Local().Format("2006-01-02 15:04:05") + "  "
 	facts := terminal.Pad(word, 12) + terminal.Pad(took, 9)
-	title := terminal.Fit(terminal.VisibleLine(c.title), a.width-lipgloss.Width(front)-lipgloss.Width(facts))
+	title := terminal.Fit(terminal.VisibleLine(cmp.Or(c.GetTitle(), c.GetName())), a.width-lipgloss.Width(front)-lipgloss.Width(facts))
 	return who + a.ink.Dim.Render(front) + style.Render(facts) + title
 }
 
 // reasons are the lines below: the input if it was asked for, why it might run, and what went wrong.
 func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
-	if c.input != "" {
-		for line := range strings.Lines(terminal.Indent(terminal.VisibleText(terminal.Pretty(c.input)))) {
+	if c.GetInputJson() != "" {
+		for line := range strings.Lines(terminal.Indent(terminal.VisibleText(terminal.Pretty(c.GetInputJson())))) {
 			lines = append(lines, "  "+strings.TrimSuffix(line, "\n"))
 		}
 	}
 	if s := c.started; s != nil && s.GetReason() != "" {
 		text := "allowed: "
 		switch {
-		case c.name == "Restore": // the client that asks for it has answered by that
+		case c.GetName() == "Restore": // the client that asks for it has answered by that
 			text = "asked for by a client itself: "
 		case s.GetAsked():
 			text = "asked and allowed: "

@@ -12,15 +12,6 @@ import (
 // followEvery is how often sessions are looked for that are new.
 const followEvery = time.Second
 
-// A follower watches sessions, each on a goroutine of its own, and collects what they report in one place.
-type follower struct {
-	link     *toold.Conn
-	came     chan news
-	watchers sync.WaitGroup
-	watching map[string]bool
-	inputs   bool
-}
-
 // news is an event of a session, or, without one, how watching it has ended.
 type news struct {
 	session string
@@ -29,28 +20,42 @@ type news struct {
 }
 
 // follow writes what there is, and then what comes, of every session or of the one that is wanted, until ctx ends or the
-// daemon does.
+// daemon does. Each session is watched on a goroutine of its own.
 func (w *logWriter) follow(ctx context.Context, l *toold.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &follower{link: l, came: make(chan news), watching: map[string]bool{}, inputs: w.filter.inputs}
-	defer f.watchers.Wait()
+	var watchers sync.WaitGroup
+	defer watchers.Wait()
 	defer cancel()
+	came := make(chan news)
+	bring := func(n news) error {
+		select {
+		case came <- n:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	watched := map[string]bool{}
 	look := time.NewTicker(followEvery)
 	defer look.Stop()
 	for {
-		names := []string{w.filter.session}
-		if w.filter.session == "" {
-			var err error
-			if names, err = sessionNames(ctx, l); err != nil {
-				return err
-			}
+		names, err := w.names(ctx, l)
+		if err != nil {
+			return err
 		}
 		for _, name := range names {
-			f.begin(ctx, name)
+			if watched[name] {
+				continue
+			}
+			watched[name] = true
+			watchers.Go(func() {
+				err := Watch(ctx, l, w.filter.request(name), func(event *tooldv1.ExecuteResponse) error { return bring(news{name, event, nil}) })
+				_ = bring(news{name, nil, err}) // when that fails no receiver is left
+			})
 		}
 		for looking := false; !looking; {
 			select {
-			case n := <-f.came:
+			case n := <-came:
 				if over, err := w.heard(n); over || err != nil {
 					return err
 				}
@@ -72,24 +77,4 @@ func (w *logWriter) heard(n news) (over bool, err error) {
 		return true, n.err
 	}
 	return false, nil
-}
-
-// begin watches a session, unless it is watched.
-func (f *follower) begin(ctx context.Context, name string) {
-	if f.watching[name] {
-		return
-	}
-	f.watching[name] = true
-	bring := func(n news) error {
-		select {
-		case f.came <- n:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	f.watchers.Go(func() {
-		err := Watch(ctx, f.link, &tooldv1.WatchRequest{SessionId: name, Inputs: f.inputs}, func(event *tooldv1.ExecuteResponse) error { return bring(news{name, event, nil}) })
-		_ = bring(news{name, nil, err}) // when that fails no receiver is left
-	})
 }

@@ -28,8 +28,9 @@ type filter struct {
 
 // Command returns "toold log".
 func Command(daemon *connect.Finder) *cobra.Command {
-	s := journalLog{daemon}
 	var f filter
+	var wanted selection
+	outcomes := outcomes()
 	cmd := &cobra.Command{
 		Use:   "log",
 		Short: "Show what was done, by whom, and why it was allowed",
@@ -39,69 +40,52 @@ func Command(daemon *connect.Finder) *cobra.Command {
 			"2026-11-21T15:04:05).",
 		Example: "  toold log --session work\n  toold log --tool Bash --outcome denied --since 24h\n  toold log --session work --input\n  toold log --follow\n  toold log --json",
 		Args:    cobra.NoArgs,
-		RunE: cli.Action(func(ctx context.Context, _ []string) error {
-			if f.outcome != "" && !slices.Contains(outcomes(), f.outcome) {
-				return cli.Misused("the outcome %q is not known: choose one of %s", f.outcome, strings.Join(outcomes(), ", "))
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			wanted, err = newSelection(f, time.Now())
+			return err
+		},
+		RunE: daemon.Action(func(ctx context.Context, l *toold.Conn, _ []string) error {
+			page := terminal.Open(daemon.Stdout)
+			width, _ := page.Size()
+			out := &logWriter{Finder: daemon, filter: f, wanted: wanted, ink: page.Ink, width: width, sessions: map[string]*audit{}}
+			if f.follow {
+				return out.follow(ctx, l)
 			}
-			wanted, err := newSelection(f, time.Now())
-			if err != nil {
-				return err
-			}
-			return s.log(ctx, f, wanted)
+			return out.whole(ctx, l)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", "this session alone")
 	flags.StringVar(&f.tool, "tool", "", "calls of this tool alone")
-	flags.StringVar(&f.outcome, "outcome", "", "calls with this outcome alone: "+strings.Join(outcomes(), ", "))
+	cli.AddChoice(cmd, &f.outcome, "outcome", "", "calls with this outcome alone: "+strings.Join(outcomes, ", "), outcomes...)
 	flags.StringVar(&f.since, "since", "", "nothing from before this time")
 	flags.StringVar(&f.until, "until", "", "nothing from after this time")
 	flags.BoolVar(&f.records, "records", false, "every record, instead of a few lines a call")
 	flags.BoolVar(&f.inputs, "input", false, "each call's input too, with marks in place of secrets")
 	flags.BoolVar(&f.follow, "follow", false, "go on with what happens from now on")
-	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // outcomes are the words of the wire's outcomes, in their order.
-func outcomes() []string {
-	var words []string
-	for n := range int32(len(tooldv1.Outcome_name)) {
-		if n > 0 {
-			words = append(words, terminal.OutcomeWord(tooldv1.Outcome(n)))
-		}
+func outcomes() (words []string) {
+	for n := 1; n < len(tooldv1.Outcome_name); n++ {
+		words = append(words, terminal.Word(tooldv1.Outcome(n)))
 	}
 	return words
 }
 
-func (s journalLog) log(ctx context.Context, f filter, wanted selection) error {
-	l, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	page := terminal.Open(s.Stdout)
-	width, _ := page.Size()
-	out := &logWriter{journalLog: s, filter: f, wanted: wanted, ink: page.Ink, width: width, sessions: map[string]*sessionLog{}}
-	if f.follow {
-		return out.follow(ctx, l)
-	}
-	names := []string{f.session}
-	if f.session == "" {
-		if names, err = sessionNames(ctx, l); err != nil {
-			return err
-		}
-	}
+// whole writes what there is, one session after the other.
+func (w *logWriter) whole(ctx context.Context, l *toold.Conn) error {
+	names, err := w.names(ctx, l)
 	for _, name := range names {
-		err := Watch(ctx, l, f.request(name), func(event *tooldv1.ExecuteResponse) error { return out.take(name, event) })
-		if err == nil {
-			err = out.end(name)
+		if err = Watch(ctx, l, w.filter.request(name), func(event *tooldv1.ExecuteResponse) error { return w.take(name, event) }); err == nil {
+			err = w.end(name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // request asks for a session's records.
@@ -109,17 +93,16 @@ func (f filter) request(session string) *tooldv1.WatchRequest {
 	return &tooldv1.WatchRequest{SessionId: session, NoFollow: !f.follow, Inputs: f.inputs}
 }
 
-// sessionNames are those of all sessions, the newest last, as in any log.
-func sessionNames(ctx context.Context, l *toold.Conn) (names []string, err error) {
-	list, err := l.ListSessions(ctx, true)
-	if err != nil {
-		return nil, err
+// names returns the session that is wanted, or all sessions there are by now, the newest last, as in any log.
+func (w *logWriter) names(ctx context.Context, l *toold.Conn) (names []string, err error) {
+	if w.filter.session != "" {
+		return []string{w.filter.session}, nil
 	}
-	for _, x := range list {
+	list, err := l.ListSessions(ctx, true)
+	for _, x := range slices.Backward(list) {
 		names = append(names, x.GetSessionId())
 	}
-	slices.Reverse(names)
-	return names, nil
+	return names, err
 }
 
 // Watch calls take with a session's records, from the first that is kept.
@@ -142,26 +125,20 @@ func Watch(ctx context.Context, l *toold.Conn, request *tooldv1.WatchRequest, ta
 
 // A logWriter writes what is wanted of the sessions' records.
 type logWriter struct {
-	journalLog
+	*connect.Finder
 	filter   filter
 	wanted   selection
 	ink      terminal.Ink
 	width    int
-	sessions map[string]*sessionLog
+	sessions map[string]*audit
 	headed   string // the session that was named last
 }
 
-// sessionLog is what there is of one session.
-type sessionLog struct {
-	wanted *selection
-	audit  *audit
-}
-
-func (w *logWriter) session(name string) *sessionLog {
+func (w *logWriter) session(name string) *audit {
 	if w.sessions[name] == nil {
 		wanted := w.wanted
 		wanted.tools = map[string]string{}
-		w.sessions[name] = &sessionLog{&wanted, newAudit(&wanted, w.ink, w.width)}
+		w.sessions[name] = newAudit(&wanted, w.ink, w.width)
 	}
 	return w.sessions[name]
 }
@@ -172,18 +149,17 @@ func (w *logWriter) take(name string, event *tooldv1.ExecuteResponse) error {
 	switch {
 	case event.GetSeq() == 0:
 		return nil
-	case w.JSON:
-		if !x.wanted.record(event) {
-			return nil
-		}
-		return Print(w.Console, name, event, w.ink)
-	case w.filter.records:
-		if line := terminal.EventLine(event, w.ink); x.wanted.record(event) && line != "" {
-			return w.lines(name, line)
-		}
+	case !w.JSON && !w.filter.records:
+		return w.lines(name, x.take(event)...)
+	case !x.wanted.record(event):
 		return nil
+	case w.JSON:
+		return Print(w.Console, name, event, w.ink)
 	}
-	return w.lines(name, x.audit.take(event)...)
+	if line := terminal.EventLine(event, w.ink); line != "" {
+		return w.lines(name, line)
+	}
+	return nil
 }
 
 // Print writes a record as one line, or as JSON with its session.
@@ -208,7 +184,7 @@ func (w *logWriter) end(name string) error {
 	if w.JSON || w.filter.records {
 		return nil
 	}
-	return w.lines(name, w.session(name).audit.open()...)
+	return w.lines(name, w.session(name).open()...)
 }
 
 // lines writes lines below the name of their session.
@@ -256,31 +232,20 @@ func timeOf(flag, text string, now time.Time) (time.Time, error) {
 	return time.Time{}, cli.Misused("--%s %q is no time: give a span back from now, such as 24h, or a date, such as 2026-11-21 or 2026-11-21T15:04:05", flag, text)
 }
 
-func (sel *selection) at(when time.Time) bool {
-	return !when.Before(sel.from) && (sel.to.IsZero() || when.Before(sel.to))
-}
-
 // call reports whether a call is wanted that ended so then, or is open and has no outcome.
 func (sel *selection) call(tool string, when time.Time, outcome string) bool {
-	return sel.at(when) && (sel.filter.tool == "" || sel.filter.tool == tool) && (sel.filter.outcome == "" || sel.filter.outcome == outcome)
+	return !when.Before(sel.from) && (sel.to.IsZero() || when.Before(sel.to)) &&
+		(sel.filter.tool == "" || sel.filter.tool == tool) && (sel.filter.outcome == "" || sel.filter.outcome == outcome)
 }
 
+// record reports whether a record is wanted. It has to be asked about each of them.
 func (sel *selection) record(event *tooldv1.ExecuteResponse) bool {
 	if a := event.GetAccepted(); a != nil {
 		sel.tools[a.GetToolUseId()] = a.GetName()
 	}
-	if !sel.at(event.GetTime().AsTime()) {
-		return false
+	outcome := ""
+	if r := event.GetToolResult(); r != nil {
+		outcome = terminal.Word(r.GetOutcome())
 	}
-	if sel.filter.tool != "" && sel.tools[terminal.CallOf(event)] != sel.filter.tool {
-		return false
-	}
-	if sel.filter.outcome == "" {
-		return true
-	}
-	r := event.GetToolResult()
-	return r != nil && terminal.OutcomeWord(r.GetOutcome()) == sel.filter.outcome
+	return sel.call(sel.tools[terminal.CallOf(event)], event.GetTime().AsTime(), outcome)
 }
-
-// journalLog prints what the journal holds.
-type journalLog struct{ *connect.Finder }

@@ -53,22 +53,23 @@ func Indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// DiffText shows a unified diff, indented.
-func DiffText(diff string, k Ink) string {
+// DiffText shows a unified diff, each line behind indent.
+func DiffText(diff string, k Ink, indent string) string {
 	var b strings.Builder
 	for line := range strings.Lines(VisibleText(diff)) {
 		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-			line = paint(k.Dim, line)
-		case strings.HasPrefix(line, "+"):
-			line = paint(k.Good, line)
-		case strings.HasPrefix(line, "-"):
-			line = paint(k.Bad, line)
+		var style lipgloss.Style
+		switch word, _, _ := strings.Cut(line, " "); {
+		case word == "diff", word == "+++", word == "---":
+			style = k.Strong
 		case strings.HasPrefix(line, "@@"):
-			line = paint(k.Name, line)
+			style = k.Name
+		case strings.HasPrefix(line, "+"):
+			style = k.Good
+		case strings.HasPrefix(line, "-"):
+			style = k.Bad
 		}
-		b.WriteString("  " + line + "\n")
+		b.WriteString(indent + paint(style, line) + "\n")
 	}
 	return b.String()
 }

@@ -4,8 +4,8 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -47,50 +47,24 @@ func StatText(files []*tooldv1.FileChange, k Ink) string {
 
 // changeWord returns what has become of a file.
 func changeWord(f *tooldv1.FileChange) string {
-	if note := VisibleLine(f.GetNote()); note != "" {
-		return note
-	}
-	return strings.ToLower(strings.TrimPrefix(f.GetKind().String(), "FILE_CHANGE_KIND_")) + "."
+	return cmp.Or(VisibleLine(f.GetNote()), Word(f.GetKind())+".")
 }
 
-// PaintDiff returns a diff with colours on a terminal, and as it is elsewhere, so that it can be applied.
-func PaintDiff(p Terminal, diff string) string {
-	if !p.Terminal {
-		return diff
-	}
+// DiffsText shows what has become of files: coloured on a terminal, and elsewhere as it is, so that it can be applied. A file
+// without a diff gets one line.
+func DiffsText(files []*tooldv1.FileChange, p Terminal) string {
 	var b strings.Builder
-	for line := range strings.Lines(diff) {
-		text := VisibleLine(strings.TrimSuffix(line, "\n"))
-		switch {
-		case strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "+++ "), strings.HasPrefix(text, "--- "):
-			text = p.Ink.Strong.Render(text)
-		case strings.HasPrefix(text, "@@"):
-			text = p.Ink.Name.Render(text)
-		case strings.HasPrefix(text, "+"):
-			text = p.Ink.Good.Render(text)
-		case strings.HasPrefix(text, "-"):
-			text = p.Ink.Bad.Render(text)
+	for _, f := range files {
+		switch diff := f.GetDiff(); {
+		case diff == "", strings.HasPrefix(diff, "("):
+			b.WriteString(p.Ink.Strong.Render(VisibleLine(f.GetPath())) + ": " + changeWord(f) + " " + VisibleLine(strings.TrimSpace(diff)) + "\n")
+		case p.Terminal:
+			b.WriteString(DiffText(diff, p.Ink, ""))
+		default:
+			b.WriteString(diff)
 		}
-		b.WriteString(text + "\n")
 	}
 	return b.String()
-}
-
-// PrintDiffs writes what has become of files. A file without a diff gets one line.
-func PrintDiffs(w io.Writer, p Terminal, files []*tooldv1.FileChange) error {
-	var failed error
-	write := func(text string) {
-		_, err := io.WriteString(w, text)
-		failed = errors.Join(failed, err)
-	}
-	for _, f := range files {
-		if f.GetDiff() == "" || strings.HasPrefix(f.GetDiff(), "(") {
-			write(p.Ink.Strong.Render(VisibleLine(f.GetPath())) + ": " + changeWord(f) + " " + VisibleLine(strings.TrimSpace(f.GetDiff())) + "\n")
-		} else {
-			write(PaintDiff(p, f.GetDiff()))
-		}
-	}
-	return failed
 }
 
 // PrintJSON writes a message as one line.

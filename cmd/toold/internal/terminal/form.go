@@ -25,23 +25,13 @@ type field struct {
 
 // form asks whether the user answers, and then for each field; nil when ctx ended first.
 func (p *Prompter) form(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
-	for {
-		p.tell(p.ink.Strong.Render("Answer it?") + " [y]es, [n]o (n REASON says why): ")
-		line, err := p.line()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return reply(q, tooldv1.Decision_DECISION_DENY, "The user gave no answer.")
-		}
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch strings.ToLower(word) {
-		case "y", "yes":
+	prompt := p.ink.Strong.Render("Answer it?") + " [y]es, [n]o (n REASON says why): "
+	return p.decide(ctx, q, prompt, func(word, _ string) *tooldv1.Answer {
+		if word == "y" || word == "yes" {
 			return p.fill(ctx, q)
-		case "n", "no":
-			return reply(q, tooldv1.Decision_DECISION_DENY, strings.TrimSpace(rest))
 		}
-	}
+		return nil
+	})
 }
 
 // fill asks for each field of the form, those that have to be given first.
@@ -54,17 +44,17 @@ func (p *Prompter) fill(ctx context.Context, q *tooldv1.Question) *tooldv1.Answe
 	if json.Unmarshal([]byte(q.GetFormSchemaJson()), &schema) != nil || len(schema.Properties) == 0 {
 		return answer
 	}
-	optional := func(name string) bool { return !slices.Contains(schema.Required, name) }
+	required := func(name string) bool { return slices.Contains(schema.Required, name) }
 	names := slices.Sorted(maps.Keys(schema.Properties))
-	names = append(slices.DeleteFunc(slices.Clone(names), optional), slices.DeleteFunc(names, func(name string) bool { return !optional(name) })...)
+	names = slices.Concat(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !required(name) }), slices.DeleteFunc(names, required))
 	values := map[string]any{}
 	for _, name := range names {
-		value, given, err := p.value(ctx, name, schema.Properties[name], slices.Contains(schema.Required, name))
+		value, given, err := p.value(ctx, name, schema.Properties[name], required(name))
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return reply(q, tooldv1.Decision_DECISION_DENY, "The user gave no answer.")
+			return noAnswer(q)
 		case given:
 			values[name] = value
 		}

@@ -1,4 +1,4 @@
-// What a verdict rests on, in words for the user: levels, rules with their places, and what a suggested rule would let
+// What a verdict rests on, in words for the user: rules with their places, and what a suggested rule would let
 // through. Pure.
 
 package terminal
@@ -9,11 +9,6 @@ import (
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
-
-// LevelWord is the level as the documentation writes it: "safe", "forbidden".
-func LevelWord(level tooldv1.Level) string {
-	return strings.ToLower(strings.TrimPrefix(level.String(), "LEVEL_"))
-}
 
 // RuleWords names a ground's rule and where it stands; empty when the ground is not a rule.
 func RuleWords(g *tooldv1.Ground) string {
@@ -72,18 +67,13 @@ func coversCommands(pattern string) string {
 }
 
 func coversPaths(pattern string) string {
-	place := func(rest string) (string, bool) {
-		dir, ok := strings.CutSuffix(pattern, rest)
-		if dir == "." {
-			return "the root", ok
+	for _, form := range [][2]string{{"/**", "everything below "}, {"/*", "what stands directly in "}} {
+		if dir, ok := strings.CutSuffix(pattern, form[0]); ok {
+			if dir == "." {
+				dir = "the root"
+			}
+			return form[1] + strings.Replace(dir, "//", "/", 1)
 		}
-		return strings.Replace(dir, "//", "/", 1), ok
-	}
-	if dir, ok := place("/**"); ok {
-		return "everything below " + dir
-	}
-	if dir, ok := place("/*"); ok {
-		return "what stands directly in " + dir
 	}
 	return pattern
 }

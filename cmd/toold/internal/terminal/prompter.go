@@ -16,16 +16,16 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A Prompter puts questions to the user at the terminal. All its methods but prompt are for one goroutine; they also
-// work on nil, which is when there is no terminal.
+// A Prompter puts questions to the user at the terminal. All its methods but prompt are for one goroutine. Without a terminal
+// it asks nothing.
 type Prompter struct {
-	terminal *os.File
+	terminal *os.File // nil: there is none
 	ink      Ink
 	// whole returns a call's input as it was sent, because a question may show it shortened; false: not known here.
 	whole func(toolUseID string) (string, bool)
-	// passing: the session ends with the turn, and rules that it keeps with it.
-	passing bool
 
+	// Passing means that the session ends with the turn, and the rules that it keeps with it.
+	Passing bool
 	// Top is how many rows at the top of the screen are kept for the live view while a question stands. 0: none.
 	Top int
 
@@ -41,17 +41,19 @@ type Prompter struct {
 	done    chan struct{} // closed when the goroutine that asks current has ended
 }
 
-// NewPrompter opens the terminal; it returns nil when no user is there to be asked.
+// NewPrompter opens the terminal, if a user is there to be asked.
 func NewPrompter(shown Terminal, whole func(string) (string, bool)) *Prompter {
-	if !shown.Terminal {
-		return nil
+	p := &Prompter{ink: shown.Ink, whole: whole, out: make(chan *tooldv1.Answer)}
+	if shown.Terminal {
+		if terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+			p.terminal = terminal
+		}
 	}
-	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return nil
-	}
-	return &Prompter{terminal: terminal, ink: shown.Ink, whole: whole, out: make(chan *tooldv1.Answer)}
+	return p
 }
+
+// Asks reports whether there is a user to be asked.
+func (p *Prompter) Asks() bool { return p.terminal != nil }
 
 // ErrNone is wrapped by the error of [Ask] when the process has no controlling terminal.
 var ErrNone = errors.New("no terminal")
@@ -73,9 +75,6 @@ func Ask(question string) (string, error) {
 
 // Close takes away the question that stands and closes the terminal.
 func (p *Prompter) Close() {
-	if p == nil {
-		return
-	}
 	if p.Busy() {
 		p.tell("\n") // the prompt stands in the last line
 	}
@@ -83,34 +82,17 @@ func (p *Prompter) Close() {
 	_ = p.terminal.Close()
 }
 
-// Passes sets whether the session ends with the turn, and the rules that it keeps with it.
-func (p *Prompter) Passes(passing bool) {
-	if p != nil {
-		p.passing = passing
-	}
-}
-
 // Busy reports whether a question stands on the terminal.
-func (p *Prompter) Busy() bool { return p != nil && p.current != nil }
+func (p *Prompter) Busy() bool { return p.current != nil }
 
-// Answers returns the channel on which answers come; nil, which blocks, when there is no terminal. After each receive the
-// caller calls Answered.
-func (p *Prompter) Answers() <-chan *tooldv1.Answer {
-	if p == nil {
-		return nil
-	}
-	return p.out
-}
+// Answers returns the channel on which answers come. After each receive the caller calls Answered.
+func (p *Prompter) Answers() <-chan *tooldv1.Answer { return p.out }
 
-// Ask queues a question. One that is asked again is asked once.
-func (p *Prompter) Ask(ctx context.Context, q *tooldv1.Question) {
-	if p == nil || p.Busy() && p.current.GetQuestionId() == q.GetQuestionId() {
+// ask queues a question. One that is asked again is asked once.
+func (p *Prompter) ask(ctx context.Context, q *tooldv1.Question) {
+	same := func(other *tooldv1.Question) bool { return other.GetQuestionId() == q.GetQuestionId() }
+	if !p.Asks() || p.Busy() && same(p.current) || slices.ContainsFunc(p.queue, same) {
 		return
-	}
-	for _, queued := range p.queue {
-		if queued.GetQuestionId() == q.GetQuestionId() {
-			return
-		}
 	}
 	p.queue = append(p.queue, q)
 	p.next(ctx)
@@ -118,7 +100,7 @@ func (p *Prompter) Ask(ctx context.Context, q *tooldv1.Question) {
 
 // next puts the next question, unless one stands.
 func (p *Prompter) next(ctx context.Context) {
-	if p == nil || p.current != nil || len(p.queue) == 0 {
+	if p.Busy() || len(p.queue) == 0 {
 		return
 	}
 	p.current, p.queue = p.queue[0], p.queue[1:]
@@ -163,40 +145,39 @@ func (p *Prompter) Answered(ctx context.Context) {
 // Refused asks again what was answered, because the daemon did not take the answer and the question is still open. It
 // reports whether there was anything to ask again.
 func (p *Prompter) Refused(ctx context.Context, why string) bool {
-	if p == nil || len(p.given) == 0 {
+	if len(p.given) == 0 {
 		return false
 	}
 	again := p.given
 	p.given = nil
 	p.tell("\nThe answer was not taken: " + VisibleLine(why) + "\n")
 	for _, q := range again {
-		p.Ask(ctx, q)
+		p.ask(ctx, q)
 	}
 	return true
 }
 
 // Forget forgets everything that was asked, because the stream that asked is over.
 func (p *Prompter) Forget() {
-	if p != nil {
-		p.dismiss()
-		p.queue, p.given = nil, nil
+	p.dismiss()
+	p.queue, p.given = nil, nil
+}
+
+// Take takes note of an event: a question is asked, and one that no longer matters forgotten.
+func (p *Prompter) Take(ctx context.Context, event *tooldv1.ExecuteResponse) {
+	switch e := event.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Question:
+		p.ask(ctx, e.Question)
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		id := e.QuestionWithdrawn.GetQuestionId()
+		p.drop(ctx, e.QuestionWithdrawn.GetReason(), func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
+	case *tooldv1.ExecuteResponse_ToolResult: // its call has ended
+		id := e.ToolResult.GetToolUseId()
+		p.drop(ctx, "", func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
 	}
-}
-
-// Withdraw forgets a question that no longer matters.
-func (p *Prompter) Withdraw(ctx context.Context, id, why string) {
-	p.drop(ctx, why, func(q *tooldv1.Question) bool { return q.GetQuestionId() == id })
-}
-
-// WithdrawCall forgets the questions of a call that has ended.
-func (p *Prompter) WithdrawCall(ctx context.Context, id string) {
-	p.drop(ctx, "", func(q *tooldv1.Question) bool { return q.GetToolUseId() == id })
 }
 
 func (p *Prompter) drop(ctx context.Context, why string, moot func(*tooldv1.Question) bool) {
-	if p == nil {
-		return
-	}
 	p.queue, p.given = slices.DeleteFunc(p.queue, moot), slices.DeleteFunc(p.given, moot)
 	if p.Busy() && moot(p.current) {
 		p.dismiss()
@@ -267,37 +248,46 @@ func (p *Prompter) prompt(ctx context.Context, q *tooldv1.Question, top int) *to
 	if hidden > 0 {
 		details = "[d]etails, "
 	}
-	for {
-		p.tell(p.ink.Strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, " + details + "?: ")
-		line, err := p.line()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return reply(q, tooldv1.Decision_DECISION_DENY, "The user gave no answer.")
-		}
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch strings.ToLower(word) {
+	prompt := p.ink.Strong.Render("Run it?") + " [y]es, [n]o (n REASON tells the model why), [a]lways, [e]dit, " + details + "?: "
+	return p.decide(ctx, q, prompt, func(word, rest string) *tooldv1.Answer {
+		switch word {
 		case "y", "yes":
 			return reply(q, tooldv1.Decision_DECISION_ALLOW, "")
-		case "n", "no":
-			return reply(q, tooldv1.Decision_DECISION_DENY, strings.TrimSpace(rest))
 		case "a", "always":
-			if answer := p.always(ctx, q, strings.TrimSpace(rest)); answer != nil {
-				return answer
-			}
-		case "d", "details":
-			p.tell(QuestionText(q, p.ink) + questionHead(q, p.ink))
+			return p.always(ctx, q, rest)
 		case "e", "edit":
 			p.place(0) // the screen is the editor's
-			if answer := p.edit(q); answer != nil {
-				return answer
-			}
+			return p.edit(q)
+		case "d", "details":
+			p.tell(QuestionText(q, p.ink) + questionHead(q, p.ink))
 		case "":
 		default:
 			p.tell(answersText)
 		}
+		return nil
+	})
+}
+
+// decide asks until the user says no, or something else of which other makes an answer; nil when ctx ended first.
+func (p *Prompter) decide(ctx context.Context, q *tooldv1.Question, prompt string, other func(word, rest string) *tooldv1.Answer) *tooldv1.Answer {
+	for ctx.Err() == nil {
+		p.tell(prompt)
+		line, err := p.line()
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimSpace(rest)
+		switch word = strings.ToLower(word); {
+		case ctx.Err() != nil:
+		case err != nil:
+			return noAnswer(q)
+		case word == "n", word == "no":
+			return reply(q, tooldv1.Decision_DECISION_DENY, rest)
+		default:
+			if answer := other(word, rest); answer != nil {
+				return answer
+			}
+		}
 	}
+	return nil
 }
 
 // promptRows are those of the prompt, which wraps on a narrow terminal, with what is typed there. Ours.
@@ -319,6 +309,11 @@ func (p *Prompter) line() (string, error) {
 	p.below++ // the line's end was shown
 	p.screen.Unlock()
 	return string(buffer[:n]), err
+}
+
+// noAnswer is the reply where the terminal cannot be read.
+func noAnswer(q *tooldv1.Question) *tooldv1.Answer {
+	return reply(q, tooldv1.Decision_DECISION_DENY, "The user gave no answer.")
 }
 
 func reply(q *tooldv1.Question, d tooldv1.Decision, message string) *tooldv1.Answer {

@@ -15,7 +15,7 @@ import (
 // QuestionText is what the user reads before deciding. The daemon has made the input safe to show; the rest is made
 // safe here.
 func QuestionText(q *tooldv1.Question, k Ink) string {
-	return questionHead(q, k) + questionInput(q) + DiffText(q.GetDiff(), k)
+	return questionHead(q, k) + questionInput(q) + DiffText(q.GetDiff(), k, "  ")
 }
 
 // questionHead is the title, the reasons and the effects.
@@ -36,7 +36,7 @@ func questionHead(q *tooldv1.Question, k Ink) string {
 		}
 	}
 	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {
-		fmt.Fprintf(&b, "  %s\n", k.Dim.Render("level: "+LevelWord(level)))
+		fmt.Fprintf(&b, "  %s\n", k.Dim.Render("level: "+Word(level)))
 	}
 	if q.GetDiff() == "" { // else the diff shows it better
 		for _, line := range q.GetEffects() {
@@ -56,13 +56,13 @@ const leastBody = 3
 // fitQuestion is a question in at most height rows of width cells, as far as it can be cut; height 0: in full. hidden is
 // how many lines of it are left out.
 func fitQuestion(q *tooldv1.Question, k Ink, width, height int) (text string, hidden int) {
-	head, body := questionHead(q, k), questionInput(q)+DiffText(q.GetDiff(), k)
+	head, body := questionHead(q, k), questionInput(q)+DiffText(q.GetDiff(), k, "  ")
 	room := max(height-rowsOf(head, width), leastBody)
 	if height == 0 || rowsOf(body, width) <= room {
 		return head + body, 0
 	}
 	if q.GetDiff() != "" { // which shows better what happens
-		body = DiffText(q.GetDiff(), k)
+		body = DiffText(q.GetDiff(), k, "  ")
 	}
 	var out strings.Builder
 	room-- // for what is said of the rest

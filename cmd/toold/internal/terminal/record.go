@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,25 +11,11 @@ import (
 )
 
 // CallOf is the call that an event is about; empty when it is about none.
-func CallOf(event *tooldv1.ExecuteResponse) string {
-	switch e := event.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_Accepted:
-		return e.Accepted.GetToolUseId()
-	case *tooldv1.ExecuteResponse_Question:
-		return e.Question.GetToolUseId()
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		return e.QuestionWithdrawn.GetToolUseId()
-	case *tooldv1.ExecuteResponse_Started:
-		return e.Started.GetToolUseId()
-	case *tooldv1.ExecuteResponse_Progress:
-		return e.Progress.GetToolUseId()
-	case *tooldv1.ExecuteResponse_ToolResult:
-		return e.ToolResult.GetToolUseId()
-	case *tooldv1.ExecuteResponse_Notice:
-		return e.Notice.GetToolUseId()
-	default:
-		return ""
-	}
+func CallOf(e *tooldv1.ExecuteResponse) string {
+	return cmp.Or(
+		e.GetAccepted().GetToolUseId(), e.GetQuestion().GetToolUseId(), e.GetQuestionWithdrawn().GetToolUseId(), e.GetStarted().GetToolUseId(),
+		e.GetProgress().GetToolUseId(), e.GetToolResult().GetToolUseId(), e.GetNotice().GetToolUseId(),
+	)
 }
 
 // EventLine returns what happened, on one line of any length; empty for what the user need not see.
@@ -37,11 +24,10 @@ func EventLine(event *tooldv1.ExecuteResponse, k Ink) string {
 	if what == "" {
 		return ""
 	}
-	at := ""
+	at, turn := "", ""
 	if event.GetTime() != nil {
 		at = event.GetTime().AsTime().Local().Format("2006-01-02 15:04:05.000")
 	}
-	turn := ""
 	if event.GetTurn() > 0 {
 		turn = fmt.Sprintf("turn %d", event.GetTurn())
 	}
@@ -61,7 +47,10 @@ func EventWords(event *tooldv1.ExecuteResponse, k Ink) string {
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
 		return id + " asks no more" + reasonWords(e.QuestionWithdrawn.GetReason())
 	case *tooldv1.ExecuteResponse_Started:
-		return id + " started" + tierWords(e.Started.GetSandbox())
+		if tier := e.Started.GetSandbox(); tier != tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
+			return id + " started, sandbox " + Word(tier)
+		}
+		return id + " started"
 	case *tooldv1.ExecuteResponse_Progress:
 		if line := LastLine(progressText(e.Progress)); line != "" {
 			return id + " " + k.Dim.Render("| "+line)
@@ -70,8 +59,7 @@ func EventWords(event *tooldv1.ExecuteResponse, k Ink) string {
 	case *tooldv1.ExecuteResponse_ToolResult:
 		return resultWords(e.ToolResult, id, k)
 	case *tooldv1.ExecuteResponse_TurnEnded:
-		t := e.TurnEnded
-		return fmt.Sprintf("turn ended: %s in %s, %s", Count(int(t.GetCalls()), "call"), Batches(t.GetBatches()), Span(t.GetWall().AsDuration()))
+		return "turn ended: " + CallsInBatches(e.TurnEnded) + ", " + Span(e.TurnEnded.GetWall().AsDuration())
 	case *tooldv1.ExecuteResponse_Notice:
 		return k.Warn.Render("notice "+VisibleLine(e.Notice.GetCode())) + " " + VisibleLine(e.Notice.GetMessage())
 	case *tooldv1.ExecuteResponse_SessionChanged:
@@ -81,12 +69,13 @@ func EventWords(event *tooldv1.ExecuteResponse, k Ink) string {
 	}
 }
 
-// Batches returns a number of batches with its noun.
-func Batches(n uint32) string {
-	if n == 1 {
-		return "1 batch"
+// CallsInBatches counts what was in a turn.
+func CallsInBatches(t *tooldv1.TurnEnded) string {
+	batches := "1 batch"
+	if n := t.GetBatches(); n != 1 {
+		batches = fmt.Sprintf("%d batches", n)
 	}
-	return fmt.Sprintf("%d batches", n)
+	return Count(int(t.GetCalls()), "call") + " in " + batches
 }
 
 func acceptedWords(a *tooldv1.Accepted, id string) string {
@@ -108,16 +97,9 @@ func reasonWords(reason string) string {
 	return " (" + VisibleLine(reason) + ")"
 }
 
-func tierWords(t tooldv1.SandboxTier) string {
-	if t == tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
-		return ""
-	}
-	return ", sandbox " + TierName(t)
-}
-
 func resultWords(r *tooldv1.ToolResult, id string, k Ink) string {
 	style, _ := OutcomeStyle(r.GetOutcome(), k)
-	text := id + " ended: " + style.Render(OutcomeWord(r.GetOutcome()))
+	text := id + " ended: " + style.Render(Word(r.GetOutcome()))
 	if code := r.GetError().GetCode(); code != "" {
 		text += " " + VisibleLine(code) + ": " + VisibleLine(r.GetError().GetMessage())
 	}
@@ -129,26 +111,18 @@ func resultWords(r *tooldv1.ToolResult, id string, k Ink) string {
 
 func changeWords(c *tooldv1.SessionChanged) string {
 	var parts []string
-	if p := c.GetPeer(); p != nil {
-		parts = append(parts, "used by "+PeerWords(p))
+	add := func(changed bool, what string) {
+		if changed {
+			parts = append(parts, what)
+		}
 	}
-	if dir := c.GetWorkingDirectory(); dir != "" {
-		parts = append(parts, "working directory "+VisibleLine(dir))
-	}
-	if names := c.GetExported(); len(names) > 0 {
-		parts = append(parts, "exported "+VisibleLine(strings.Join(names, ", ")))
-	}
-	if names := c.GetUnexported(); len(names) > 0 {
-		parts = append(parts, "unexported "+VisibleLine(strings.Join(names, ", ")))
-	}
-	if c.GetTodosChanged() {
-		parts = append(parts, "todo list of "+Count(len(c.GetTodos()), "line"))
-	}
-	if mode := c.GetPermissionMode(); mode != tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED {
-		parts = append(parts, "permission mode "+ModeName(mode))
-	}
-	if c.GetClosed() {
-		parts = append(parts, "closed")
-	}
+	add(c.GetPeer() != nil, "used by "+PeerWords(c.GetPeer()))
+	add(c.GetWorkingDirectory() != "", "working directory "+VisibleLine(c.GetWorkingDirectory()))
+	add(len(c.GetExported()) > 0, "exported "+VisibleLine(strings.Join(c.GetExported(), ", ")))
+	add(len(c.GetUnexported()) > 0, "unexported "+VisibleLine(strings.Join(c.GetUnexported(), ", ")))
+	add(c.GetTodosChanged(), "todo list of "+Count(len(c.GetTodos()), "line"))
+	mode := c.GetPermissionMode()
+	add(mode != tooldv1.PermissionMode_PERMISSION_MODE_UNSPECIFIED, "permission mode "+ModeName(mode))
+	add(c.GetClosed(), "closed")
 	return "session: " + strings.Join(parts, "; ")
 }

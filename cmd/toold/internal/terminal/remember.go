@@ -15,31 +15,48 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 )
 
-// A keeper is a place where a rule can be kept, by the letter that is typed.
-type keeper struct {
-	letter, word string
-	scope        tooldv1.Scope
-	meaning      string
+// A Keeper is a place where a rule can be kept.
+type Keeper struct {
+	letter  string // that the user types
+	Word    string // or this one
+	Meaning string
+	scope   tooldv1.Scope
 }
 
-var scopes = []keeper{
-	{"s", "session", tooldv1.Scope_SCOPE_SESSION, "this session (so it is if you name no place)"},
-	{"l", "local", tooldv1.Scope_SCOPE_LOCAL, "this project, for you alone (.toold/settings.local.json)"},
-	{"p", "project", tooldv1.Scope_SCOPE_PROJECT, "this project, for everyone (.toold/settings.json)"},
-	{"u", "user", tooldv1.Scope_SCOPE_USER, "you (your own settings file): commands in every project, paths such as ./src in this one alone"},
+// Keepers are the places in the order in which they are offered. The first one counts where none is named.
+var Keepers = []Keeper{
+	{"s", "session", "this session (so it is if you name no place)", tooldv1.Scope_SCOPE_SESSION},
+	{"l", "local", "this project, for you alone (.toold/settings.local.json)", tooldv1.Scope_SCOPE_LOCAL},
+	{"p", "project", "this project, for everyone (.toold/settings.json)", tooldv1.Scope_SCOPE_PROJECT},
+	{"u", "user", "you (your own settings file): commands in every project, paths such as ./src in this one alone", tooldv1.Scope_SCOPE_USER},
 }
 
-// passingScopes are the places for a session that ends with its turn, where a rule of the session is soon gone.
-var passingScopes = append(scopes[1:len(scopes):len(scopes)], keeper{
-	"s", "session", tooldv1.Scope_SCOPE_SESSION, "the rest of this turn alone: this session ends with it (--session NAME uses one that stays)",
+// passingKeepers are the places for a session that ends with its turn, where a rule of the session is soon gone.
+var passingKeepers = append(Keepers[1:len(Keepers):len(Keepers)], Keeper{
+	"s", "session", "the rest of this turn alone: this session ends with it (--session NAME uses one that stays)", tooldv1.Scope_SCOPE_SESSION,
 })
 
-// keepers returns the places in the order in which they are offered.
-func (p *Prompter) keepers() []keeper {
-	if p.passing {
-		return passingScopes
+// keeperOf returns the place of a word or letter that the user typed; false: it is none.
+func keeperOf(word string) (Keeper, bool) {
+	i := slices.IndexFunc(Keepers, func(x Keeper) bool { return word == x.letter || word == x.Word })
+	return Keepers[max(i, 0)], i >= 0
+}
+
+// KeeperWords returns the words of the places.
+func KeeperWords() (words []string) {
+	for _, x := range Keepers {
+		words = append(words, x.Word)
 	}
-	return scopes
+	return words
+}
+
+// Remembered returns what an answer carries to keep rules at the place of that word.
+func Remembered(rules []*tooldv1.Suggestion, word string) (kept []*tooldv1.Remember) {
+	place, _ := keeperOf(word)
+	for _, x := range rules {
+		kept = append(kept, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: place.scope})
+	}
+	return kept
 }
 
 // always lets the user pick rules that go with a yes; nil when nothing comes of it. typed is what came with the word,
@@ -50,14 +67,14 @@ func (p *Prompter) always(ctx context.Context, q *tooldv1.Question, typed string
 		p.tell(NoSuggestion(q) + "\n")
 		return nil
 	}
-	example := `"1" or "1 u"`
-	if p.passing {
-		example = `"1 l" or "1 u"`
+	example, keepers := `"1" or "1 u"`, Keepers
+	if p.Passing {
+		example, keepers = `"1 l" or "1 u"`, passingKeepers
 	}
-	if typed == "" {
-		p.tell(suggestionText(offered, p.keepers(), p.ink))
-	}
-	for {
+	for list := typed == ""; ; typed = "" {
+		if list {
+			p.tell(suggestionText(offered, keepers, p.ink))
+		}
 		if typed == "" {
 			p.tell(p.ink.Strong.Render("Which, and where?") + " Such as " + example + "; Enter goes back: ")
 			line, err := p.line()
@@ -65,27 +82,21 @@ func (p *Prompter) always(ctx context.Context, q *tooldv1.Question, typed string
 				return nil
 			}
 		}
-		if typed == "?" {
-			p.tell(suggestionText(offered, p.keepers(), p.ink))
-			typed = ""
+		if list = typed == "?"; list {
 			continue
 		}
-		remember, wrong := pick(offered, typed)
-		if wrong == "" && p.passing && !namesScope(typed) {
-			remember, wrong = nil, "Where is it to be kept? This session ends with the turn, so name l, p or u too, such as \"1 u\"."
-		}
+		remember, wrong := pick(offered, typed, p.Passing)
 		if wrong == "" {
 			answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")
 			answer.Remember = remember
 			return answer
 		}
 		p.tell(wrong + "\n")
-		typed = ""
 	}
 }
 
 // suggestionText lists the rules by number, each with what it is about, and where they can be kept.
-func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k Ink) string {
+func suggestionText(offered []*tooldv1.Suggestion, keepers []Keeper, k Ink) string {
 	var b strings.Builder
 	width := 0
 	for _, x := range offered {
@@ -97,34 +108,37 @@ func suggestionText(offered []*tooldv1.Suggestion, keepers []keeper, k Ink) stri
 			k.Dim.Render(VisibleLine(Covers(x.GetRule()))))
 	}
 	for _, x := range keepers {
-		fmt.Fprintf(&b, "  %s  for %s\n", x.letter, x.meaning)
+		fmt.Fprintf(&b, "  %s  for %s\n", x.letter, x.Meaning)
 	}
 	return b.String()
 }
 
 // NoSuggestion returns why there is nothing to pick.
 func NoSuggestion(q *tooldv1.Question) string {
+	why := ": none that covers this call is both narrow enough to be safe and able to settle it."
 	for _, g := range q.GetGrounds() {
-		text := VisibleLine(g.GetText())
-		switch rule := RuleWords(g); {
-		case rule != "" && g.GetList() == "allow", permission.Code(g.GetCode()).ByNoRule():
-		case g.GetCode() == string(permission.ByRuleDoubtful):
-			return "There is no rule to keep: the " + rule + " may be about this call, and no other rule passes it. Answer this call alone."
-		case rule != "":
-			return "There is no rule to keep: the " + rule + " is about this call, and no other rule passes it. Answer this call alone."
-		default:
-			return "There is no rule to keep, since none passes what asks here. " + text + " Answer this call alone."
+		rule, about := RuleWords(g), "is"
+		if rule != "" && g.GetList() == "allow" || permission.Code(g.GetCode()).ByNoRule() {
+			continue
 		}
+		if g.GetCode() == string(permission.ByRuleDoubtful) {
+			about = "may be"
+		}
+		why = fmt.Sprintf(": the %s %s about this call, and no other rule passes it.", rule, about)
+		if rule == "" && about == "is" {
+			why = ", since none passes what asks here. " + VisibleLine(g.GetText())
+		}
+		break
 	}
-	return "There is no rule to keep: none that covers this call is both narrow enough to be safe and able to settle it. Answer this call alone."
+	return "There is no rule to keep" + why + " Answer this call alone."
 }
 
-// pick reads which of the offered rules are wanted and where: numbers, then a scope, which is the session unless it is
-// named. If only one is offered its number may be left out. wrong is what was not understood.
-func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Remember, wrong string) {
-	scope := tooldv1.Scope_SCOPE_SESSION
+// pick reads which of the offered rules are wanted and where: numbers, then a place, which is the session unless it is
+// named or passing is set. If only one is offered its number may be left out. wrong is what was not understood.
+func pick(offered []*tooldv1.Suggestion, typed string, passing bool) (picked []*tooldv1.Remember, wrong string) {
+	place := ""
 	var numbers []int
-	words := strings.FieldsFunc(strings.ToLower(typed), isGap)
+	words := strings.FieldsFunc(strings.ToLower(typed), func(r rune) bool { return strings.ContainsRune(" ,\t", r) })
 	for i, word := range words {
 		if n, err := strconv.Atoi(word); err == nil {
 			if n < 1 || n > len(offered) {
@@ -133,41 +147,23 @@ func pick(offered []*tooldv1.Suggestion, typed string) (picked []*tooldv1.Rememb
 			numbers = append(numbers, n)
 			continue
 		}
-		named, known := ScopeNamed(word)
-		if !known || i != len(words)-1 {
+		if _, known := keeperOf(word); !known || i != len(words)-1 {
 			return nil, fmt.Sprintf("%q is not understood: give numbers, then s, l, p or u.", VisibleLine(word))
 		}
-		scope = named
+		place = word
 	}
-	if len(numbers) == 0 && len(offered) == 1 {
+	switch {
+	case len(numbers) == 0 && len(offered) == 1:
 		numbers = []int{1}
-	}
-	if len(numbers) == 0 {
+	case len(numbers) == 0:
 		return nil, fmt.Sprintf("Which of the %d rules? Name their numbers too.", len(offered))
+	}
+	if place == "" && passing {
+		return nil, "Where is it to be kept? This session ends with the turn, so name l, p or u too, such as \"1 u\"."
 	}
 	slices.Sort(numbers)
 	for _, n := range slices.Compact(numbers) {
-		x := offered[n-1]
-		picked = append(picked, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: scope})
+		picked = append(picked, Remembered(offered[n-1:n], place)...)
 	}
 	return picked, ""
-}
-
-// namesScope reports whether the last word of what was typed is a place.
-func namesScope(typed string) bool {
-	words := strings.FieldsFunc(strings.ToLower(typed), isGap)
-	_, named := ScopeNamed(words[len(words)-1])
-	return named
-}
-
-func isGap(r rune) bool { return r == ' ' || r == ',' || r == '\t' }
-
-// ScopeNamed returns the scope of a word or letter that the user typed, and whether it is one.
-func ScopeNamed(word string) (tooldv1.Scope, bool) {
-	for _, x := range scopes {
-		if word == x.letter || word == x.word {
-			return x.scope, true
-		}
-	}
-	return tooldv1.Scope_SCOPE_UNSPECIFIED, false
 }

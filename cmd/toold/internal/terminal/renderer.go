@@ -91,7 +91,7 @@ func StateStyle(c *Call, k Ink, now time.Time) (style lipgloss.Style, mark, word
 	switch c.State {
 	case Ended:
 		style, mark = OutcomeStyle(c.result.GetOutcome(), k)
-		word = OutcomeWord(c.result.GetOutcome())
+		word = Word(c.result.GetOutcome())
 		if ran, ok := c.ran(); ok {
 			word += " " + Span(ran)
 		}
@@ -115,11 +115,6 @@ func OutcomeStyle(o tooldv1.Outcome, k Ink) (lipgloss.Style, string) {
 		return k.Good, "✓"
 	}
 	return k.Bad, "✗"
-}
-
-// OutcomeWord is the outcome as the documentation writes it: "ok", "timed_out".
-func OutcomeWord(o tooldv1.Outcome) string {
-	return strings.ToLower(strings.TrimPrefix(o.String(), "OUTCOME_"))
 }
 
 // ran is how long the call ran; false when it never did.
@@ -159,7 +154,9 @@ func (v *Renderer) Draw(b *TurnState, now time.Time) {
 	width, height := v.Page.Size()
 	lines := TurnLines(b, v.Page.Ink, width-1, height-2, now)
 	var out strings.Builder
-	v.home(&out)
+	if v.drawn > 0 {
+		fmt.Fprintf(&out, "\x1b[%dA\r", v.drawn)
+	}
 	for _, line := range lines {
 		out.WriteString(line + "\x1b[K\n")
 	}
@@ -170,9 +167,3 @@ func (v *Renderer) Draw(b *TurnState, now time.Time) {
 
 // Release lets what is drawn stand, so that something else can be written below it.
 func (v *Renderer) Release() { v.drawn = 0 }
-
-func (v *Renderer) home(out *strings.Builder) {
-	if v.drawn > 0 {
-		fmt.Fprintf(out, "\x1b[%dA\r", v.drawn)
-	}
-}

@@ -42,7 +42,7 @@ func TestEndedPictures(t *testing.T) {
 	golden.Check(t, "question.txt", QuestionText(events[13].GetQuestion(), Ink{}))
 	golden.Check(t, "suggestions.txt", suggestionText([]*tooldv1.Suggestion{
 		{Rule: "Bash(npm run test *)", List: "allow"}, {Rule: "Edit(./src/**)", List: "allow"}, {Rule: "mcp__x__\x1b[2J", List: "allow"},
-	}, scopes, Ink{}))
+	}, Keepers, Ink{}))
 	var lines []string
 	for _, e := range events {
 		e.Time = nil // local time differs by machine

@@ -35,20 +35,12 @@ func FailureLine(b *TurnState, n int) string {
 		return fmt.Sprintf("%d of %s did not succeed", n, Count(len(b.Calls), "call"))
 	}
 	r := b.Calls[0].Answer()
-	return fmt.Sprintf("%s ended as %s (%s)", b.Calls[0].Name, OutcomeWord(r.GetOutcome()), r.GetError().GetCode())
+	return fmt.Sprintf("%s ended as %s (%s)", b.Calls[0].Name, Word(r.GetOutcome()), r.GetError().GetCode())
 }
 
 // DiffOf is the change that an edit made, if the result has it.
 func DiffOf(r *tooldv1.ToolResult) string {
 	return r.GetStructured().GetFields()["diff"].GetStringValue()
-}
-
-// ContentText is what one call gave: exactly that for a pipe, safe to look at for a terminal.
-func ContentText(r *tooldv1.ToolResult, p Terminal) string {
-	if p.Terminal {
-		return VisibleText(PlainContent(r))
-	}
-	return PlainContent(r)
 }
 
 // PlainContent is the content as text that ends in a newline; empty when there is none.
@@ -68,7 +60,7 @@ func PlainContent(r *tooldv1.ToolResult) string {
 // ResultHead returns the line above a result: its outcome, its call, and how long that ran.
 func ResultHead(c *Call, k Ink) string {
 	style, mark := OutcomeStyle(c.Answer().GetOutcome(), k)
-	facts := []string{OutcomeWord(c.Answer().GetOutcome())}
+	facts := []string{Word(c.Answer().GetOutcome())}
 	if code := c.Answer().GetError().GetCode(); code != "" && code != facts[0] {
 		facts = append(facts, code)
 	}
@@ -91,9 +83,7 @@ func ResultsText(b *TurnState, k Ink) string {
 		}
 		out.WriteString(ResultHead(c, k) + "\n")
 		out.WriteString(VisibleText(PlainContent(c.Answer())))
-		if diff := DiffOf(c.Answer()); diff != "" {
-			out.WriteString(DiffText(diff, k))
-		}
+		out.WriteString(DiffText(DiffOf(c.Answer()), k, "  "))
 	}
 	return out.String()
 }

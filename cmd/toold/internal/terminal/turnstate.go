@@ -6,7 +6,6 @@ package terminal
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -68,7 +67,9 @@ func (b *TurnState) Apply(event *tooldv1.ExecuteResponse, now time.Time) {
 	at := event.GetTime().AsTime()
 	switch e := event.GetEvent().(type) {
 	case *tooldv1.ExecuteResponse_Accepted:
-		b.accepted(e.Accepted)
+		if c := b.move(e.Accepted.GetToolUseId(), waiting); c != nil {
+			c.batch, c.replayed = e.Accepted.GetBatch(), e.Accepted.GetReplayed()
+		}
 	case *tooldv1.ExecuteResponse_Question:
 		b.move(e.Question.GetToolUseId(), asking)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
@@ -90,19 +91,10 @@ func (b *TurnState) Apply(event *tooldv1.ExecuteResponse, now time.Time) {
 	}
 }
 
-func (b *TurnState) accepted(a *tooldv1.Accepted) {
-	c := b.ByID[a.GetToolUseId()]
-	if c == nil {
-		return
-	}
-	c.batch, c.replayed = a.GetBatch(), a.GetReplayed()
-	b.move(c.ID, waiting)
-}
-
 // move changes a call's state; an ended call stays ended.
 func (b *TurnState) move(id string, to state) *Call {
 	c := b.ByID[id]
-	if c == nil || c.State == Ended || c.State == Refused {
+	if c == nil || c.Over() {
 		return nil
 	}
 	if to == waiting && c.State == running {
@@ -144,37 +136,28 @@ func (b *TurnState) notice(n *tooldv1.Notice) {
 	}
 }
 
+// Over reports whether nothing more comes of the call.
+func (c *Call) Over() bool { return c.State == Ended || c.State == Refused }
+
 // Settled reports that no call waits for anything any more.
-func (b *TurnState) Settled() bool {
-	for _, c := range b.Calls {
-		if c.State != Ended && c.State != Refused {
-			return false
-		}
-	}
-	return true
-}
+func (b *TurnState) Settled() bool { return b.count((*Call).Over) == len(b.Calls) }
 
 // Failures counts the calls that a model should be told went wrong, and those that were never accepted.
 func (b *TurnState) Failures() int {
-	n := 0
-	for _, c := range b.Calls {
-		if c.State == Refused || c.result.GetIsError() {
-			n++
-		}
-	}
-	return n
+	return b.count(func(c *Call) bool { return c.State == Refused || c.result.GetIsError() })
 }
 
 // Ended reports whether a call has ended with the error of that code.
 func (b *TurnState) Ended(code string) bool {
-	return slices.ContainsFunc(b.Calls, func(c *Call) bool { return c.result.GetError().GetCode() == code })
+	return b.count(func(c *Call) bool { return c.result.GetError().GetCode() == code }) > 0
 }
 
 // Replays counts the calls that were run before and not now.
-func (b *TurnState) Replays() int {
-	n := 0
+func (b *TurnState) Replays() int { return b.count(func(c *Call) bool { return c.replayed }) }
+
+func (b *TurnState) count(is func(*Call) bool) (n int) {
 	for _, c := range b.Calls {
-		if c.replayed {
+		if is(c) {
 			n++
 		}
 	}

@@ -1,4 +1,4 @@
-// Numbers, modes, and peers in words.
+// Numbers, modes, and peers in words, and words in tables.
 
 package terminal
 
@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -33,9 +36,10 @@ func ModeName(mode tooldv1.PermissionMode) string {
 	return mode.String()
 }
 
-// TierName returns the name of a sandbox tier, as the documentation writes it.
-func TierName(t tooldv1.SandboxTier) string {
-	return strings.ToLower(strings.TrimPrefix(t.String(), "SANDBOX_TIER_"))
+// Word returns a value of an enum of the wire as the documentation writes it: "ok", "timed_out", "forbidden".
+func Word(value protoreflect.Enum) string {
+	prefix, _ := strings.CutSuffix(string(value.Descriptor().Values().ByNumber(0).Name()), "UNSPECIFIED")
+	return strings.ToLower(strings.TrimPrefix(fmt.Sprint(value), prefix))
 }
 
 // Count is a number with its noun: "1 call", "2 calls".
@@ -56,4 +60,18 @@ var Modes = map[string]tooldv1.PermissionMode{
 	"plan":              tooldv1.PermissionMode_PERMISSION_MODE_PLAN,
 	"dontAsk":           tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK,
 	"bypassPermissions": tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS,
+}
+
+// Table returns rows of cells in columns.
+func Table(rows ...[]string) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = VisibleLine(cell)
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // a Builder takes everything
+	return b.String()
 }

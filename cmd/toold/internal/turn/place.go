@@ -63,7 +63,7 @@ func (t *Turn) RunIn(ctx context.Context, inTerminal bool) error {
 		case reason == "attached":
 			t.Console.Say("the session of this terminal is in use: the turn runs in one of its own, which ends with it")
 			t.Attach.SessionId, t.Attach.Yield, inTerminal = "", false, false
-			t.Prompter.Passes(true)
+			t.Prompter.Passing = true
 		default:
 			return err
 		}

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -79,7 +80,7 @@ func OpenAIReply(format dialect.Format, uses []Answered) ([]byte, error) {
 	}
 	reply := []toolMessage{}
 	for _, a := range uses {
-		reply = append(reply, toolMessage{Role: "tool", ToolCallID: a.replyID(), Content: flatText(a.Result)})
+		reply = append(reply, toolMessage{"tool", a.replyID(), flatText(a.Result)})
 	}
 	return marshal(reply)
 }
@@ -104,10 +105,7 @@ func ResponsesReply(uses []Answered) ([]byte, error) {
 
 // replyID returns the id that the conversation has. For a JSON line without one it is the id that the call was run under.
 func (a Answered) replyID() string {
-	if a.use.Given != "" {
-		return a.use.Given
-	}
-	return a.use.ID
+	return cmp.Or(a.use.Given, a.use.ID)
 }
 
 // marshal leaves <, > and & as they are: a model should read the text that a tool gave.

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -28,7 +27,7 @@ func (t *Turn) leaveBehind(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	for i, call := range t.State.Calls {
-		if call.State == terminal.Ended || call.State == terminal.Refused {
+		if call.Over() {
 			continue
 		}
 		event := &tooldv1.ExecuteResponse{

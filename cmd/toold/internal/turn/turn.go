@@ -35,17 +35,18 @@ type Turn struct {
 	Dial     toold.Dial
 	Attach   *tooldv1.Attach
 	State    *terminal.TurnState
-	Uses     []Use
-	Feed     <-chan Arrival     // brings more tool uses; nil: no more come
-	Soft     bool               // an interrupt lets calls finish whose tool is not interruptible
-	Renderer *terminal.Renderer // nil: nothing is drawn
-	Prompter *terminal.Prompter // nil: the user cannot be asked
+	First    Arrival           // the beginning of the message, or all of it
+	Feed     <-chan Arrival    // brings the rest
+	Soft     bool              // an interrupt lets calls finish whose tool is not interruptible
+	Renderer terminal.Renderer // draws on a live terminal only
+	Prompter *terminal.Prompter
 	// Seen is called with each event, and its error ends the turn; nil: it is not called.
 	Seen func(*tooldv1.ExecuteResponse) error
 
 	Session     *toold.Session // filled in by Run, as all that follows; nil: not attached
+	Uses        []Use
 	Warnings    []*tooldv1.Warning
-	End         *MessageEnd // how the message ended; nil: it has not, or was whole from the beginning
+	End         *MessageEnd // how the message ended; nil: it has not
 	interrupted bool
 	overdue     <-chan time.Time // when what was stopped is not waited for any longer
 	Left        bool             // calls were left behind that had not ended
@@ -61,10 +62,7 @@ func (t *Turn) Run(ctx context.Context) error {
 	signals := make(chan os.Signal, 2) // two: the second interrupt must not be lost behind the first
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	if err := t.sendUses(t.Uses); err != nil {
-		return err
-	}
-	if err := t.sendEnd(); err != nil {
+	if err := t.fed(t.First); err != nil {
 		return err
 	}
 	return t.converse(ctx, signals)
@@ -77,15 +75,6 @@ func (t *Turn) Close() {
 	}
 }
 
-func (t *Turn) sendUses(uses []Use) error {
-	for _, u := range uses {
-		if err := t.Session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.Wire(t.State.TurnID)}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // sendEnd ends the turn when no more tool uses come. One whose message the model's API took back is discarded.
 func (t *Turn) sendEnd() error {
 	switch {
@@ -93,8 +82,9 @@ func (t *Turn) sendEnd() error {
 		return nil
 	case t.End.Failure() != nil:
 		return t.Session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: t.State.TurnID}}})
+	default:
+		return t.Session.Send(EndRequest(t.State.TurnID))
 	}
-	return t.Session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: t.State.TurnID}}})
 }
 
 // fed takes what has come of the message meanwhile.
@@ -102,9 +92,12 @@ func (t *Turn) fed(a Arrival) error {
 	t.Uses = append(t.Uses, a.Uses...)
 	for _, u := range a.Uses {
 		t.State.Add(u.ID, u.Name, u.Input)
+		if err := t.Session.Send(u.Request(t.State.TurnID)); err != nil {
+			return err
+		}
 	}
-	if err := t.sendUses(a.Uses); err != nil || a.End == nil {
-		return err
+	if a.End == nil {
+		return nil
 	}
 	t.End, t.Feed = a.End, nil
 	return t.sendEnd()
@@ -112,8 +105,12 @@ func (t *Turn) fed(a Arrival) error {
 
 // converse is the client's one loop: everything that happens in a turn happens here.
 func (t *Turn) converse(ctx context.Context, signals <-chan os.Signal) error {
-	redraw, stopRedraw := t.ticks()
-	defer stopRedraw()
+	var redraw <-chan time.Time
+	if t.Renderer.Page.Live() {
+		ticker := time.NewTicker(terminal.DrawEvery)
+		defer ticker.Stop()
+		redraw = ticker.C
+	}
 	defer t.Prompter.Forget()
 	for {
 		var err error
@@ -152,9 +149,7 @@ func (t *Turn) breakIn() error {
 		return ErrBroken
 	}
 	t.interrupted, t.Feed = true, nil
-	if t.Renderer != nil {
-		t.Renderer.Release()
-	}
+	t.Renderer.Release()
 	t.Console.Say("Stopping. Press Ctrl-C again to quit now.")
 	return t.stop()
 }
@@ -166,17 +161,17 @@ const StopReason = "the user pressed Ctrl-C"
 // so that none begins because one before it has ended.
 func (t *Turn) stop() error {
 	if t.Soft {
-		return errors.Join(t.Session.Send(interruptRequest()), t.sendEnd())
+		interrupt := &tooldv1.ExecuteRequest_Interrupt{Interrupt: &tooldv1.Interrupt{Reason: StopReason}}
+		return errors.Join(t.Session.Send(&tooldv1.ExecuteRequest{Message: interrupt}), t.sendEnd())
 	}
 	if t.overdue == nil {
 		t.overdue = time.After(stopPatience)
 	}
 	for _, call := range slices.Backward(t.State.Calls) {
-		if call.State == terminal.Ended || call.State == terminal.Refused {
+		if call.Over() {
 			continue
 		}
-		cancel := &tooldv1.Cancel{ToolUseId: call.ID, Reason: StopReason}
-		if err := t.Session.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: cancel}}); err != nil {
+		if err := t.Session.Send(CancelRequest(call.ID, StopReason)); err != nil {
 			return err
 		}
 	}
@@ -198,16 +193,12 @@ func (t *Turn) take(ctx context.Context, event *tooldv1.ExecuteResponse) error {
 		t.Warnings = Warnings(e.Attached.GetWarnings(), e.Attached.GetWarningDetails())
 	case *tooldv1.ExecuteResponse_Question:
 		t.makeRoom()
-		t.Prompter.Ask(ctx, e.Question)
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		t.Prompter.Withdraw(ctx, e.QuestionWithdrawn.GetQuestionId(), e.QuestionWithdrawn.GetReason())
-	case *tooldv1.ExecuteResponse_ToolResult:
-		t.Prompter.WithdrawCall(ctx, e.ToolResult.GetToolUseId())
 	case *tooldv1.ExecuteResponse_Notice:
 		if slices.Contains(AnswerRefusals, e.Notice.GetCode()) && t.Prompter.Refused(ctx, e.Notice.GetMessage()) {
 			return nil // it has been told
 		}
 	}
+	t.Prompter.Take(ctx, event)
 	t.State.Apply(event, time.Now())
 	if t.Seen == nil {
 		return nil
@@ -233,18 +224,14 @@ func AnswerRequest(answer *tooldv1.Answer) *tooldv1.ExecuteRequest {
 	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: answer}}
 }
 
-func interruptRequest() *tooldv1.ExecuteRequest {
-	interrupt := &tooldv1.Interrupt{Reason: StopReason}
-	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Interrupt{Interrupt: interrupt}}
+// EndRequest returns the end of a turn as a message of the stream.
+func EndRequest(turnID string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turnID}}}
 }
 
-// ticks returns the beat of the live view; none when nothing is drawn.
-func (t *Turn) ticks() (<-chan time.Time, func()) {
-	if t.Renderer == nil {
-		return nil, func() {}
-	}
-	ticker := time.NewTicker(terminal.DrawEvery)
-	return ticker.C, ticker.Stop
+// CancelRequest returns what stops a call as a message of the stream.
+func CancelRequest(id, reason string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id, Reason: reason}}}
 }
 
 // leastHeight is the height in rows from which a question leaves room for the live view. Ours.
@@ -252,27 +239,23 @@ const leastHeight = 16
 
 // makeRoom keeps up to a third of the terminal for the live view while a question stands.
 func (t *Turn) makeRoom() {
-	if t.Renderer == nil || t.Prompter == nil {
-		return
-	}
 	t.Prompter.Top = 0
-	if _, height := t.Renderer.Page.Size(); height >= leastHeight {
+	if _, height := t.Renderer.Page.Size(); t.Renderer.Page.Live() && height >= leastHeight {
 		t.Prompter.Top = min(len(t.State.Calls), height/3)
 	}
 }
 
 // draw shows the board; while a question stands on the terminal, at its top.
 func (t *Turn) draw() {
-	if t.Renderer == nil {
-		return
-	}
-	if t.Prompter.Busy() {
+	switch {
+	case !t.Renderer.Page.Live():
+	case t.Prompter.Busy():
 		t.Renderer.Release()
 		width, _ := t.Renderer.Page.Size()
 		t.Prompter.Draw(terminal.TurnLines(t.State, t.Renderer.Page.Ink, width-1, t.Prompter.Top, time.Now()))
-		return
+	default:
+		t.Renderer.Draw(t.State, time.Now())
 	}
-	t.Renderer.Draw(t.State, time.Now())
 }
 
 // Warnings returns the warnings of a message. An older daemon sends only their texts.
@@ -289,10 +272,8 @@ func Warnings(texts []string, details []*tooldv1.Warning) []*tooldv1.Warning {
 
 // Input returns the input of the tool use with an id, and whether there is one.
 func (t *Turn) Input(id string) (string, bool) {
-	for _, u := range t.Uses {
-		if u.ID == id {
-			return u.Input, true
-		}
+	if i := slices.IndexFunc(t.Uses, func(u Use) bool { return u.ID == id }); i >= 0 {
+		return t.Uses[i].Input, true
 	}
 	return "", false
 }

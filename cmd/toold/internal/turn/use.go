@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -46,14 +45,10 @@ func (u Use) Wire(turnID string) *tooldv1.ToolUse {
 	return w
 }
 
+// Request returns the tool use as a message of the stream.
+func (u Use) Request(turnID string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: u.Wire(turnID)}}
+}
+
 // ValidText returns s with U+FFFD in place of what is not UTF-8.
 func ValidText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// NewState returns the state of a turn that begins with uses and whose working directory is dir.
-func NewState(turnID, dir string, uses []Use) *terminal.TurnState {
-	b := terminal.NewTurnState(turnID, dir)
-	for _, u := range uses {
-		b.Add(u.ID, u.Name, u.Input)
-	}
-	return b
-}
