@@ -17,6 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -57,18 +60,30 @@ type request struct {
 	wrong  *fault.Error // why it can only be refused; nil: it may become a call
 }
 
+// A wireUse is a ToolUse, or a RunToolRequest, which has the same fields.
+type wireUse interface {
+	GetId() string
+	GetName() string
+	GetInput() *structpb.Struct
+	GetInputJson() string
+	GetTimeout() *durationpb.Duration
+}
+
 // parseUse looks at a tool use without the session. The tool is looked up later, in the pool as it is then.
-func parseUse(wire *tooldv1.ToolUse) request {
-	r := request{
-		use:    pipeline.Use{ID: wire.GetId(), Name: wire.GetName(), TurnID: wire.GetTurnId()},
-		parent: wire.GetParentToolUseId(),
+func parseUse(wire wireUse) request {
+	r := request{use: pipeline.Use{ID: wire.GetId(), Name: wire.GetName()}}
+	if placed, is := wire.(*tooldv1.ToolUse); is {
+		r.use.TurnID, r.parent = placed.GetTurnId(), placed.GetParentToolUseId()
 	}
 	if r.use.ID == "" {
 		r.use.ID = newID("call-")
 	}
-	input, err := inputOf(wire.GetInput(), wire.GetInputJson())
-	if err != nil {
-		r.wrong = fault.Invalidf("invalid_input", "The input is not a JSON object: %v.", err)
+	input := []byte(wire.GetInputJson())
+	if object := wire.GetInput(); object != nil {
+		var err error
+		if input, err = object.MarshalJSON(); err != nil {
+			r.wrong = fault.Invalidf("invalid_input", "The input is not a JSON object: %v.", err)
+		}
 	}
 	r.use.Input = bytes.TrimSpace(input)
 	if len(r.use.Input) == 0 {
@@ -109,7 +124,7 @@ func hashOf(name string, input json.RawMessage) string {
 // so nothing has happened.
 func (in inlet) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
-		in.s.notifier.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
+		in.s.notifier.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
 		return "", false, nil
 	}
 	var known string
@@ -122,8 +137,7 @@ func (in inlet) accept(r request, choose func(turnID string) *turn) (key string,
 	case same:
 		return known, true, nil
 	case found:
-		in.s.notifier.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
-			"Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)})
+		in.s.notifier.noticef("duplicate_id", r.use.ID, "Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)
 		return "", false, nil
 	}
 	p := in.place(&r, choose)
@@ -258,10 +272,18 @@ func (in inlet) admit(p *placed) error {
 func (l *ledger) earlier(turnID, id string) (key string, found bool) {
 	if turnID == "" {
 		key, found = l.byID[id]
-		return key, found
+	} else {
+		key, found = l.uses[useKey{turnID, id}]
 	}
-	key, found = l.uses[useKey{turnID, id}]
 	return key, found
+}
+
+// idOf returns the client's id of a call; empty: the call is not kept.
+func (l *ledger) idOf(key string) string {
+	if row := l.calls[key]; row != nil {
+		return row.ID
+	}
+	return ""
 }
 
 // remember makes the call findable by the client's names.

@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
@@ -22,8 +21,7 @@ func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *apierror.Error {
 	}
 	if by.Holds(pid) {
 		ask.s.daemon.Log.Warn("an answer was refused: own_question", append(fields, zap.Int("client", by.Client.PID), zap.Int("parent", by.Parent.PID))...)
-		return apierror.New(codes.FailedPrecondition, "own_question",
-			"Process %d was started by process %d, which has also started the client that the question is about. Answer from a terminal of your own, or in that client.", pid, by.Parent.PID)
+		return apierror.Preconditionf("own_question", "", "Process %d was started by process %d, which has also started the client that the question is about. Answer from a terminal of your own, or in that client.", pid, by.Parent.PID)
 	}
 	ask.s.daemon.Log.Info("an answer", fields...)
 	return nil

@@ -160,12 +160,6 @@ func replacing(old, next []byte) *tooldv1.TextEdit {
 	return &tooldv1.TextEdit{Offset: uint64(start), Length: uint64(len(old) - start - end), Text: string(next[start : len(next)-end])}
 }
 
-// edited takes an editor's answer about an edit. A late answer has no effect.
-func (st *stream) edited(wire *tooldv1.BufferEdited) { _ = st.answer(editBuffer, wire, wire) }
-
-// saved takes what an editor says of saving. So it is here.
-func (st *stream) saved(wire *tooldv1.BuffersSaved) { _ = st.answer(saveBuffers, wire, wire) }
-
 // SaveBuffers has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
 // without what is in their buffers; empty: none.
 func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note string) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
@@ -101,5 +100,5 @@ func placeIn(roots []string, real string) string {
 
 // unknownCheckpoint means that there is nothing to restore.
 func unknownCheckpoint(format string, args ...any) *apierror.Error {
-	return apierror.New(codes.NotFound, "unknown_checkpoint", "%s", fmt.Sprintf(format, args...))
+	return apierror.NotFoundf("unknown_checkpoint", "", "%s", fmt.Sprintf(format, args...))
 }

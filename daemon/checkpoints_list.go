@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -67,7 +66,7 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 	if token := l.request.GetPageToken(); token != "" {
 		from = slices.IndexFunc(l.history, func(p checkpoint.Past) bool { return tokenOf(p) == token })
 		if from < 0 {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin again.").At("page_token")
+			return nil, apierror.Invalidf("invalid_page_token", "page_token", "The page_token is none that an earlier answer gave, or what it stands for is not kept any more. Leave it out to begin again.")
 		}
 	}
 	for i, p := range slices.Backward(l.history) {

@@ -137,7 +137,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 		}
 		from--
 	default:
-		return 0, apierror.New(codes.InvalidArgument, "invalid_point", "A turn or a call has to say to where files are put back.").At("turn")
+		return 0, apierror.Invalidf("invalid_point", "turn", "A turn or a call has to say to where files are put back.")
 	}
 	return from, nil
 }
@@ -149,12 +149,12 @@ func realPaths(names, roots []string) (reals []string, err error) {
 	}
 	w, err := workspace.Open(roots[:1], nil)
 	if err != nil {
-		return nil, apierror.New(codes.FailedPrecondition, "invalid_root", "The root of the session cannot be used: %v.", err)
+		return nil, apierror.Preconditionf("invalid_root", "", "The root of the session cannot be used: %v.", err)
 	}
 	for _, name := range names {
 		p, err := w.ResolveEntry(roots[0], name)
 		if err != nil {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_path", "%v", err).At("paths")
+			return nil, apierror.Invalidf("invalid_path", "paths", "%v", err)
 		}
 		reals = append(reals, filepath.Clean(p.Real))
 	}
@@ -164,8 +164,7 @@ func realPaths(names, roots []string) (reals []string, err error) {
 // refusal returns why the plan is not to be carried out; nil: it is.
 func (r *restore) refusal() error {
 	if digest := r.request.GetPlanDigest(); digest != "" && digest != r.plan.Digest() {
-		return apierror.New(codes.FailedPrecondition, "plan_changed",
-			"Something else would be done by now than was shown. Nothing was; ask for another dry run.").At("plan_digest")
+		return apierror.Preconditionf("plan_changed", "plan_digest", "Something else would be done by now than was shown. Nothing was; ask for another dry run.")
 	}
 	conflicts := r.plan.Conflicts()
 	if len(conflicts) == 0 || r.request.GetForce() {
@@ -176,8 +175,7 @@ func (r *restore) refusal() error {
 	if more := len(conflicts) - named; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return apierror.New(codes.FailedPrecondition, "restore_conflict",
-		"These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list)).At("force")
+	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list))
 }
 
 // carryOut runs the call and gives the response as it came out.

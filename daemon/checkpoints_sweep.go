@@ -26,20 +26,14 @@ const sweepTick = 10 * time.Second
 
 // maintainCheckpoints drops checkpoints that are too old or too many until ctx ends.
 func (d *Daemon) maintainCheckpoints(ctx context.Context) {
-	tick := time.NewTicker(sweepTick)
-	defer tick.Stop()
-	for {
-		if d.checkpoints.Due(d.limits.CheckpointBytes) {
-			if err := d.sweepCheckpoints(time.Now()); err != nil && !errors.Is(err, journal.ErrClosed) {
-				d.Log.Warn("old checkpoints could not be dropped", zap.Error(err))
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+	every(ctx, sweepTick, func() {
+		if !d.checkpoints.Due(d.limits.CheckpointBytes) {
 			return
 		}
-	}
+		if err := d.sweepCheckpoints(time.Now()); err != nil && !errors.Is(err, journal.ErrClosed) {
+			d.Log.Warn("old checkpoints could not be dropped", zap.Error(err))
+		}
+	})
 }
 
 // sweepCheckpoints drops rows and contents that are too old, contents that no row names, and the oldest of those that are

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -61,10 +60,7 @@ func (c *clients) commit(e *clientRequest) {
 
 // wakeUp wakes the sender: there may be something new beside the journal.
 func (st *stream) wakeUp() {
-	select {
-	case st.poked <- struct{}{}:
-	default:
-	}
+	signal(st.poked)
 }
 
 // sendRequests sends what its client is to do, and is not to do any more.
@@ -140,15 +136,16 @@ func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.E
 	return answer, err
 }
 
-// calling are the client's names of the call that it speaks of.
-type calling interface {
+// A callMessage is about a call, which it names as the client does.
+type callMessage interface {
+	proto.Message
 	GetToolUseId() string
 	GetTurnId() string
 }
 
 // requestFor finds the client request that a client speaks of: of several calls with the id, where it does not name the turn, the
 // oldest; nil: there is none.
-func (st *stream) requestFor(its *state, what requestKind, said calling) *clientRequest {
+func (st *stream) requestFor(its *state, what requestKind, said callMessage) *clientRequest {
 	for _, e := range its.clients.requestsOf(st) {
 		if e.kind == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
 			return e
@@ -158,7 +155,7 @@ func (st *stream) requestFor(its *state, what requestKind, said calling) *client
 }
 
 // answer passes what a stream says about a call to the request of that kind; false: it has none.
-func (st *stream) answer(what requestKind, said calling, answer proto.Message) bool {
+func (st *stream) answer(what requestKind, said callMessage) bool {
 	s := st.session
 	return view(s, func(its *state) bool {
 		e := st.requestFor(its, what, said)
@@ -166,7 +163,7 @@ func (st *stream) answer(what requestKind, said calling, answer proto.Message) b
 			return false
 		}
 		delete(its.clients.requests, e)
-		e.answered <- answer
+		e.answered <- said
 		return true
 	})
 }
@@ -188,14 +185,9 @@ func (r *requester) awaitReconnect(st *stream) {
 		return
 	}
 	r.s.goUnlessStopping(func(ctx context.Context) {
-		timer := time.NewTimer(r.s.daemon.grace)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
+		if sleep(ctx, r.s.daemon.grace) == nil {
+			r.dropClient(st)
 		}
-		r.dropClient(st)
 	})
 }
 
@@ -206,7 +198,6 @@ func (r *requester) dropClient(st *stream) {
 	r.s.update(func(its *state) {
 		r.dropTools(its, st)
 		r.dropBuffers(its, st)
-
 		for _, e := range its.clients.requestsOf(st) {
 			switch {
 			case e.over != nil:

@@ -17,7 +17,6 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 )
@@ -41,19 +40,12 @@ type clientTool struct {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // what model APIs take
 
-func clientToolNames(list []*tooldv1.ClientTool) (names []string) {
-	for _, tool := range list {
-		names = append(names, tool.GetName())
-	}
-	return names
-}
-
 // clientToolsOf makes tools of what a client registers. The refusal says what is wrong with one.
 func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	if len(list) > maxClientTools {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools).At("attach.client_tools")
+		return nil, apierror.Invalidf("invalid_client_tool", "attach.client_tools", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools)
 	}
-	names, size := clientToolNames(list), 0
+	names, size := each(list, (*tooldv1.ClientTool).GetName), 0
 	for i, wire := range list {
 		size += len(wire.GetDescription()) + len(wire.GetInputSchemaJson())
 		o, why := clientToolOf(wire)
@@ -64,7 +56,7 @@ func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 			why = fmt.Sprintf("with it the descriptions and schemas of the client's tools have more than %d bytes together", maxDescribed)
 		}
 		if why != "" {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "The client tool %q cannot be taken: %s.", short(wire.GetName()), why).At(fmt.Sprintf("attach.client_tools[%d]", i))
+			return nil, apierror.Invalidf("invalid_client_tool", fmt.Sprintf("attach.client_tools[%d]", i), "The client tool %q cannot be taken: %s.", short(wire.GetName()), why)
 		}
 		o.bytes = definitionBytes(list[i : i+1])
 		made = append(made, o)
@@ -254,11 +246,8 @@ func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e
 
 // carriedOut takes a client's result of a tool of its own.
 func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
-	if !st.answer(runTool, wire, wire) {
-		st.session.notifier.notify(nil, pipeline.Noticed{
-			Code: "unknown_call", CallID: short(wire.GetToolUseId()),
-			Message: fmt.Sprintf("No call %q waits for a result of this client; what was sent is dropped.", short(wire.GetToolUseId())),
-		})
+	if !st.answer(runTool, wire) {
+		st.session.notifier.noticef("unknown_call", short(wire.GetToolUseId()), "No call %q waits for a result of this client; what was sent is dropped.", short(wire.GetToolUseId()))
 	}
 }
 

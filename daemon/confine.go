@@ -39,14 +39,14 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.
 	c := pipeline.Confining{
 		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Filter: s.Filter(), Git: &d.git,
 		UnixSockets: s.AllUnixSockets != nil,
-		Write:       within(roots, s.AllowWrite), Keep: entryPaths(s.DenyWrite), Programs: d.programPlaces(roots),
+		Write:       within(roots, s.AllowWrite), Keep: each(s.DenyWrite, entryPath), Programs: d.programPlaces(roots),
 		Limits: sandbox.Limits{
 			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
 		},
 	}
 	c.Caches = d.caches(owner, roots, client)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
-	allowed, denied := entryPaths(s.AllowRead), entryPaths(slices.Concat(s.DenyRead, s.CredentialFiles))
+	allowed, denied := each(s.AllowRead, entryPath), each(slices.Concat(s.DenyRead, s.CredentialFiles), entryPath)
 	if d.user.home != "" {
 		for _, name := range keyPlaces {
 			if path := realPath(filepath.Join(d.user.home, name)); !slices.Contains(allowed, path) {
@@ -122,12 +122,7 @@ func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
 	}
 }
 
-func entryPaths(entries []settings.Entry) (paths []string) {
-	for _, e := range entries {
-		paths = append(paths, realPath(e.Path))
-	}
-	return paths
-}
+func entryPath(e settings.Entry) string { return realPath(e.Path) }
 
 // within returns where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.
 func within(roots []string, entries []settings.Entry) (paths []string) {

@@ -3,13 +3,13 @@
 package daemon
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
@@ -19,7 +19,6 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
-	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/text/ellipsis"
 	"github.com/toold/toold/tools/text/redact"
 )
@@ -57,7 +56,7 @@ func eventOf(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 		}}
 	case pipeline.Started:
 		r.Event = &tooldv1.ExecuteResponse_Started{Started: &tooldv1.Started{
-			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: levelOf(e.Verdict.Level), Reason: shortened(displayed(e.Verdict.Text), shownReason),
+			ToolUseId: use.ID, Sandbox: tierOf(e.Tier), Level: tooldv1.Level(e.Verdict.Level), Reason: shortened(displayed(e.Verdict.Text), shownReason),
 			Grounds: groundsOf(e.Verdict.Reasons), Asked: e.Verdict.Decision == permission.Ask,
 		}}
 	case pipeline.Ended:
@@ -77,7 +76,7 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: displayed(q.Title),
 		InputJson: shortened(visible(q.Input), shownInput), InputDigest: q.Digest,
 		Diff: shortened(visible(q.Diff), shownDiff), Reason: shortened(displayed(q.Verdict.Text), shownReason),
-		Level: levelOf(q.Verdict.Level), Suggestions: suggestionsOf(q.Suggestions), Grounds: groundsOf(q.Verdict.Reasons), Effects: effectsOf(q.Facts),
+		Level: tooldv1.Level(q.Verdict.Level), Suggestions: each(q.Suggestions, suggestionOf), Grounds: groundsOf(q.Verdict.Reasons), Effects: effectsOf(q.Facts),
 		FormSchemaJson: formOf(q.Form),
 	}
 }
@@ -93,11 +92,8 @@ func formOf(form *tools.Form) string {
 	return clean(string(form.Schema))
 }
 
-func suggestionsOf(rules []string) (list []*tooldv1.Suggestion) {
-	for _, rule := range rules {
-		list = append(list, &tooldv1.Suggestion{Rule: visible(rule), List: permission.AllowList.String()})
-	}
-	return list
+func suggestionOf(rule string) *tooldv1.Suggestion {
+	return &tooldv1.Suggestion{Rule: visible(rule), List: permission.AllowList.String()}
 }
 
 // groundsOf returns grounds as long as there is room; the last then says how many more there are.
@@ -129,8 +125,8 @@ func turnEndedOf(e pipeline.TurnEnded) *tooldv1.TurnEnded {
 
 func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 	wire := &tooldv1.SessionChanged{
-		WorkingDirectory: clean(e.Dir), Exported: cleanAll(e.Exported), Unexported: cleanAll(e.Unexported),
-		TodosChanged: e.TodosReplaced, Todos: todosOf(e.Todos), Closed: e.Closed, ActivatedTools: cleanAll(e.Activated),
+		WorkingDirectory: clean(e.Dir), Exported: each(e.Exported, clean), Unexported: each(e.Unexported, clean),
+		TodosChanged: e.TodosReplaced, Todos: each(e.Todos, todoOf), Closed: e.Closed, ActivatedTools: each(e.Activated, clean),
 	}
 	if e.Peer != nil {
 		wire.Peer = &tooldv1.Peer{Uid: uint32(e.Peer.UID), ClientName: clean(e.Peer.Client), ClientVersion: clean(e.Peer.Version), Principal: clean(e.Peer.Principal)}
@@ -141,21 +137,12 @@ func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 	return wire
 }
 
-func todosOf(todos []tools.Todo) (wire []*tooldv1.Todo) {
-	for _, todo := range todos {
-		wire = append(wire, &tooldv1.Todo{Content: clean(todo.Content), Status: clean(todo.Status), ActiveForm: clean(todo.ActiveForm)})
-	}
-	return wire
+func todoOf(todo tools.Todo) *tooldv1.Todo {
+	return &tooldv1.Todo{Content: clean(todo.Content), Status: clean(todo.Status), ActiveForm: clean(todo.ActiveForm)}
 }
-
-func levelOf(l permission.Level) tooldv1.Level { return tooldv1.Level(l) }
 
 func tierOf(t sandbox.Tier) tooldv1.SandboxTier {
 	return tooldv1.SandboxTier(tooldv1.SandboxTier_value["SANDBOX_TIER_"+strings.ToUpper(string(t))])
-}
-
-func channelOf(c spool.Channel) tooldv1.Channel {
-	return map[spool.Channel]tooldv1.Channel{spool.Stdout: tooldv1.Channel_CHANNEL_STDOUT, spool.Stderr: tooldv1.Channel_CHANNEL_STDERR}[c]
 }
 
 // Options into the values that the rooms below take. What is unset is its default.
@@ -226,34 +213,15 @@ func levelIn(scope tooldv1.Scope) (level settings.Level, ok bool) {
 	return level, ok
 }
 
-// useOf is the tool use that a RunToolRequest asks for.
-func useOf(r *tooldv1.RunToolRequest) *tooldv1.ToolUse {
-	use := &tooldv1.ToolUse{Id: r.GetId(), Name: r.GetName(), Timeout: r.GetTimeout()}
-	switch input := r.GetArguments().(type) {
-	case *tooldv1.RunToolRequest_Input:
-		use.Arguments = &tooldv1.ToolUse_Input{Input: input.Input}
-	case *tooldv1.RunToolRequest_InputJson:
-		use.Arguments = &tooldv1.ToolUse_InputJson{InputJson: input.InputJson}
-	}
-	return use
-}
-
-// inputOf returns the JSON text of a tool use's input.
-func inputOf(asStruct *structpb.Struct, asText string) (json.RawMessage, error) {
-	if asStruct == nil {
-		return json.RawMessage(asText), nil
-	}
-	return asStruct.MarshalJSON()
-}
-
 // clean makes text valid UTF-8, as the wire wants it.
 func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-func cleanAll(texts []string) (cleaned []string) {
-	for _, text := range texts {
-		cleaned = append(cleaned, clean(text))
+// each returns what f makes of each element; nil: there are none.
+func each[T, U any](list []T, f func(T) U) (made []U) {
+	for _, element := range list {
+		made = append(made, f(element))
 	}
-	return cleaned
+	return made
 }
 
 // inDaemon is a warning about the daemon itself.
@@ -271,14 +239,7 @@ func warningsOf(list []settings.Warning) (texts []string, details []*tooldv1.War
 	return texts, details
 }
 
-func visibleAll(texts []string) (shown []string) {
-	for _, text := range texts {
-		shown = append(shown, visible(text))
-	}
-	return shown
-}
-
-// reported is visible with marks in place of what looks like a secret: for what the daemon itself says of a call. What a call was
+// displayed is visible with marks in place of what looks like a secret: for what the daemon itself says of a call. What a call was
 // given and what it gives back stay as they are.
 func displayed(text string) string { return visible(redact.Text(text)) }
 
@@ -327,24 +288,14 @@ const (
 	kindChanged
 )
 
-func kindOf(wire *tooldv1.ExecuteResponse) journal.Kind {
-	switch wire.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_Accepted:
-		return kindAccepted
-	case *tooldv1.ExecuteResponse_Question:
-		return kindQuestion
-	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		return kindWithdrawn
-	case *tooldv1.ExecuteResponse_Started:
-		return kindStarted
-	case *tooldv1.ExecuteResponse_ToolResult:
-		return kindResult
-	case *tooldv1.ExecuteResponse_TurnEnded:
-		return kindTurnEnded
-	case *tooldv1.ExecuteResponse_Notice:
-		return kindNotice
-	case *tooldv1.ExecuteResponse_SessionChanged:
-		return kindChanged
-	}
-	panic(fmt.Sprintf("BUG: %T is no record", wire.GetEvent()))
+// kinds are those of the events that are recorded, by what the contract calls them.
+var kinds = map[string]journal.Kind{
+	"accepted": kindAccepted, "question": kindQuestion, "question_withdrawn": kindWithdrawn, "started": kindStarted,
+	"tool_result": kindResult, "turn_ended": kindTurnEnded, "notice": kindNotice, "session_changed": kindChanged,
+}
+
+// oneofIn returns which field of the oneof of that name is set, as the contract calls it.
+func oneofIn(message proto.Message, oneof protoreflect.Name) string {
+	wire := message.ProtoReflect()
+	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName(oneof)).Name())
 }

@@ -12,7 +12,7 @@ func confinementOf(c pipeline.Confined) *tooldv1.Confinement {
 	if c.Tier == "" {
 		return nil
 	}
-	wire, left := &tooldv1.Confinement{Tier: tierOf(c.Tier), NotCovered: visibleAll(c.NotCovered)}, room(shownNames)
+	wire, left := &tooldv1.Confinement{Tier: tierOf(c.Tier), NotCovered: each(c.NotCovered, visible)}, room(shownNames)
 	for _, d := range c.Denials {
 		denial := &tooldv1.SandboxDenial{
 			Operation: string(d.Operation), Target: visible(d.Target), Count: uint32(d.Count), Allow: visible(d.Allow), MovedTo: visible(d.MovedTo),

@@ -26,8 +26,8 @@ func decisionOf(d permission.Decision) tooldv1.Decision {
 func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	v := e.Verdict
 	wire := &tooldv1.ExplainResponse{
-		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: levelOf(v.Level), Grounds: groundsOf(v.Reasons),
-		Decision: decisionOf(v.Decision), Suggestions: suggestionsOf(e.Suggestions), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
+		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: tooldv1.Level(v.Level), Grounds: groundsOf(v.Reasons),
+		Decision: decisionOf(v.Decision), Suggestions: each(e.Suggestions, suggestionOf), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
 		Confinement: confinementOf(e.Confined),
 	}
 	for _, h := range e.Hooks {

@@ -48,7 +48,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	if err != nil {
 		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{visible(err.Error()) + "."}}
 	}
-	info.Sandbox, info.NotCovered = tierOf(confinement.Tier), visibleAll(confinement.NotCovered)
+	info.Sandbox, info.NotCovered = tierOf(confinement.Tier), each(confinement.NotCovered, visible)
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}

@@ -49,7 +49,7 @@ func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 	env.Spool = s.outputs.Limited(s.judge.snapshot.Load().settings.Limits.OutputBytes)
 	env.Deferred = func() []tools.Spec { return s.tools.pool(s.tools.optionsOf(c)).Deferrable() }
 	env.Output = func(out *spool.Output) { rec.outputCreated(c, out) }
-	env.Report = func(step tools.Step) { rec.stepReported(c, step) }
+	env.Report = func(step tools.Step) { rec.stepped(c.Key, step) }
 	env.First = rec.first
 	return view(rec.s, func(its *state) *tools.Env {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
@@ -63,12 +63,7 @@ func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 
 // Policy is the sibling abort policy of the call's turn.
 func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
-	return view(i.s, func(its *state) pipeline.Policy {
-		if t := its.ledger.turns[c.Use.Turn]; t != nil {
-			return policyOf(t.options)
-		}
-		return policyOf(its.options)
-	})
+	return policyOf(i.s.tools.optionsOf(c))
 }
 
 // Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in

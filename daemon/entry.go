@@ -24,7 +24,7 @@ func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journa
 	if err != nil {
 		panic("BUG: an event that cannot be marshalled: " + err.Error())
 	}
-	e := journal.Entry{Kind: kindOf(wire), Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
+	e := journal.Entry{Kind: kinds[oneofIn(wire, "event")], Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
 	if use != nil {
 		e.Call = use.Key
 	}
@@ -43,6 +43,11 @@ func putState(key string, value any) journal.Put {
 		panic(fmt.Sprintf("BUG: state %s cannot be marshalled: %v", key, err))
 	}
 	return journal.Put{Key: key, Value: text}
+}
+
+// noticef notifies clients of something about the session, or about the call of that id when callID is not empty.
+func (nt *notifier) noticef(code, callID, format string, args ...any) {
+	nt.notify(nil, pipeline.Noticed{Code: code, CallID: callID, Message: fmt.Sprintf(format, args...)})
 }
 
 // notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses

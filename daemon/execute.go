@@ -168,16 +168,16 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	_, known := d.sessions.find(a.GetSessionId())
 	switch {
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
-		return apierror.New(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).At("attach.role")
+		return apierror.Invalidf("invalid_role", "attach.role", "attach.role has the value %d, which this daemon does not know.", a.GetRole())
 	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
-		return apierror.New(codes.InvalidArgument, "invalid_client", "attach.client has a name or version of more than %d bytes.", maxClient).At("attach.client")
+		return apierror.Invalidf("invalid_client", "attach.client", "attach.client has a name or version of more than %d bytes.", maxClient)
 	case !known && a.GetAfterSeq() > 0 && (a.GetSessionId() == "" || len(a.GetRoots()) > 0):
 		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).At("attach.after_seq")
 	}
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
 	}
-	if err := d.checkOptions(a.GetOptions(), clientToolNames(a.GetClientTools())); err != nil {
+	if err := d.checkOptions(a.GetOptions(), each(a.GetClientTools(), (*tooldv1.ClientTool).GetName)); err != nil {
 		return err
 	}
 	if text := a.GetOptions().GetSettingsJson(); text != "" {
@@ -191,11 +191,11 @@ func checkEnv(env map[string]string) error {
 	for name, value := range env {
 		size += len(name) + len(value) + 2
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return apierror.New(codes.InvalidArgument, "invalid_env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name)).At("attach.env")
+			return apierror.Invalidf("invalid_env", "attach.env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name))
 		}
 	}
 	if size > maxEnv {
-		return apierror.New(codes.InvalidArgument, "invalid_env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv).At("attach.env")
+		return apierror.Invalidf("invalid_env", "attach.env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (d *Daemon) find(who access.Principal, name string, roots []string, options
 		return s, s.log.Last(), nil
 	}
 	if name != "" && len(roots) == 0 {
-		return nil, 0, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).At("session_id")
+		return nil, 0, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q. Send roots to make one of this name.", short(name))
 	}
 	if s, err = d.sessions.newSession(who, name, roots, options, named); err != nil {
 		return nil, 0, err
@@ -283,7 +283,7 @@ func (at *attachments) closed() error {
 	if err := at.s.daemon.life.takesNew(); err != nil {
 		return err
 	}
-	return apierror.New(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)
+	return apierror.NotFoundf("unknown_session", "", "The session %q is closed.", at.s.name)
 }
 
 // lead makes st the main stream, and ends the one that was.
@@ -302,7 +302,7 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 func (at *attachments) hello(its *state, st *policySnapshot) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
-		Features: features, Roots: cleanAll(at.s.meta.Roots),
+		Features: features, Roots: each(at.s.meta.Roots, clean),
 	}
 	hello.Warnings, hello.WarningDetails = warningsOf(st.warnings)
 	for _, t := range its.ledger.openTurns() {

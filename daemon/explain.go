@@ -7,8 +7,6 @@ import (
 	"context"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -22,7 +20,7 @@ import (
 // Explain judges a call without running, asking or recording anything.
 func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequest) (*tooldv1.ExplainResponse, error) {
 	if request.GetToolUse() == nil {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_tool_use", "There is no tool_use to explain.").At("tool_use")
+		return nil, apierror.Invalidf("invalid_tool_use", "tool_use", "There is no tool_use to explain.")
 	}
 	if err := x.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return nil, err

@@ -171,10 +171,9 @@ func (l *lifecycle) exitWhenIdle(idle bool) {
 func (l *lifecycle) drainIdle() error {
 	for _, s := range l.d.sessions.all() {
 		var turns, tasks int
-		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.tasks.runningTasks() })
+		s.update(func(its *state) { turns, tasks = len(its.ledger.turns), s.tasks.set.Alive() })
 		if turns+tasks > 0 {
-			return apierror.New(codes.FailedPrecondition, "busy",
-				"Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks).At("if_idle")
+			return apierror.Preconditionf("busy", "if_idle", "Session %q has %d open turns and %d background tasks. Leave if_idle unset to end them too.", s.name, turns, tasks)
 		}
 	}
 	l.d.Drain()
@@ -184,10 +183,7 @@ func (l *lifecycle) drainIdle() error {
 // checkAt has the session looked at again at that time.
 func (at *attachments) checkAt(its *state, deadline time.Time) {
 	its.clients.deadline = deadline
-	select {
-	case at.s.daemon.life.wake <- struct{}{}:
-	default:
-	}
+	signal(at.s.daemon.life.wake)
 }
 
 // clientLeft ends what a client left behind: questions that no client can answer any more, and, unless the session
@@ -204,4 +200,31 @@ func (at *attachments) clientLeft() {
 	}
 	at.s.queue.StopTurns(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: clientGone}, nil)
 	at.s.intake.endTurns()
+}
+
+// every runs do at once and then in each period, until ctx ends.
+func every(ctx context.Context, period time.Duration, do func()) {
+	for do(); sleep(ctx, period) == nil; {
+		do()
+	}
+}
+
+// sleep returns when the time is over, or the cause of ctx when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// signal puts a value into a channel of one slot, unless there is one already.
+func signal(slot chan<- struct{}) {
+	select {
+	case slot <- struct{}{}:
+	default:
+	}
 }

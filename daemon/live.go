@@ -50,10 +50,7 @@ func (rec *recorder) outputCreated(c *pipeline.Call, out *spool.Output) {
 	})
 }
 
-// stepReported takes a call's newest step.
-func (rec *recorder) stepReported(c *pipeline.Call, step tools.Step) { rec.stepped(c.Key, step) }
-
-// stepped does so for a call by its key.
+// stepped takes the newest step of a call.
 func (rec *recorder) stepped(key string, step tools.Step) {
 	rec.s.update(func(its *state) {
 		if l := its.ledger.live[key]; l != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -40,7 +39,7 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 		return err
 	}
 	if at := now.SessionHooks; at != nil && s.meta.owner().Remote() {
-		return apierror.New(codes.FailedPrecondition, "hooks_not_remote", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at).At("options.settings_json")
+		return apierror.Preconditionf("hooks_not_remote", "options.settings_json", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at)
 	}
 	if err := s.takeOptions(change, before, now); err != nil {
 		return err
@@ -124,10 +123,10 @@ const maxSettings = 256 << 10
 // along.
 func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	unserved := func(field string) error {
-		return apierror.New(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).At("options." + field)
+		return apierror.Preconditionf("not_served", "options."+field, "options.%s is not served by this daemon yet. Leave it unset.", field)
 	}
 	invalid := func(field, format string, args ...any) error {
-		return apierror.New(codes.InvalidArgument, "invalid_option", "options.%s %s.", field, fmt.Sprintf(format, args...)).At("options." + field)
+		return apierror.Invalidf("invalid_option", "options."+field, "options.%s %s.", field, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case o == nil:

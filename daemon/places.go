@@ -51,15 +51,8 @@ func (e *endpoints) listenOn(listeners []net.Listener) {
 
 // maintain looks for what the daemon needs until ctx ends, and logs what changes.
 func (e *endpoints) maintain(ctx context.Context) {
-	tick := time.NewTicker(placesTick)
-	defer tick.Stop()
 	var known []string
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	every(ctx, placesTick, func() {
 		missing := e.restore()
 		for _, what := range missing {
 			if !slices.Contains(known, what) {
@@ -70,7 +63,7 @@ func (e *endpoints) maintain(ctx context.Context) {
 			e.d.Log.Info("all that the daemon needs is there again")
 		}
 		known = missing
-	}
+	})
 }
 
 // restore makes again what is gone, and returns warnings about what it cannot.

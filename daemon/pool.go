@@ -200,14 +200,9 @@ func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
-func (d *Daemon) toolNames() []string { return namesOf(d.Tools) }
+func (d *Daemon) toolNames() []string { return each(d.Tools, nameOf) }
 
-func namesOf(list []tools.Tool) (names []string) {
-	for _, tool := range list {
-		names = append(names, tool.Spec().Name)
-	}
-	return names
-}
+func nameOf(tool tools.Tool) string { return tool.Spec().Name }
 
 // unknownTool is the fault of a tool use whose tool the session does not have.
 func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Error {
@@ -237,7 +232,7 @@ func nearestOf(name string, names []string) []string {
 // ListTools returns the tools that a session sees, or a new one on the default root would see.
 func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).At("format")
+		return nil, apierror.Invalidf("invalid_format", "format", "format has the value %d, which this daemon does not know.", request.GetFormat())
 	}
 	c, err := t.listing(ctx, request.GetSessionId())
 	if err != nil {

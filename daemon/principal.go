@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"google.golang.org/grpc/codes"
 	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
@@ -78,5 +77,5 @@ func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
 
 // unknownSession is the error for a session that the caller does not have.
 func unknownSession(name string) *apierror.Error {
-	return apierror.New(codes.NotFound, "unknown_session", "There is no session %q.", short(name)).At("session_id")
+	return apierror.NotFoundf("unknown_session", "session_id", "There is no session %q.", short(name))
 }

@@ -168,7 +168,7 @@ func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, of
 		return nil
 	}
 	chunk := &tooldv1.OutputChunk{
-		Channel: channelOf(channel), Offset: uint64(offset), Skipped: uint64(offset - f.next[channel]),
+		Channel: tooldv1.Channel(channel + 1), Offset: uint64(offset), Skipped: uint64(offset - f.next[channel]),
 		Data: &tooldv1.OutputChunk_Text{Text: clean(string(data))},
 	}
 	if st.bytes {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
@@ -51,7 +49,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 			a = nil
 		}
 		if a == nil {
-			a = ask.openIfNew(its, c, q)
+			a = ask.open(its, c.Key, &c.Use, q)
 		}
 	})
 	if a == nil {
@@ -86,7 +84,7 @@ func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	}
 	ask.s.update(func(its *state) {
 		if its.ledger.calls[c.Key].Open && its.questions.asked[c.Key] == nil {
-			ask.openIfNew(its, c, q)
+			ask.open(its, c.Key, &c.Use, q)
 		}
 	})
 }
@@ -126,12 +124,7 @@ func (ask *asker) nextAhead() *pipeline.Call {
 	})
 }
 
-// openIfNew records the question; nil when no client can answer.
-func (ask *asker) openIfNew(its *state, c *pipeline.Call, q pipeline.Question) *asked {
-	return ask.open(its, c.Key, &c.Use, q)
-}
-
-// putState does so for a question that need not be about a call.
+// open records a question, which is about no call when use is nil; nil: no client can answer.
 func (ask *asker) open(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
 	if !ask.answerable(its) {
 		return nil
@@ -176,7 +169,7 @@ func (ask *asker) close(its *state, a *asked, reason string) {
 func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	able := view(st.session, func(*state) bool { return st.answers && !st.halfClosed })
 	if !able {
-		return apierror.New(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
+		return apierror.Preconditionf("cannot_answer", "", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
 	if refused := st.session.asker.mayAnswer(st.pid, wire); refused != nil {
 		return refused
@@ -248,13 +241,13 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apier
 	}
 	switch {
 	case a == nil:
-		return nil, apierror.New(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId())).At("question_id")
+		return nil, apierror.Preconditionf("question_closed", "question_id", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId()))
 	case wire.GetInputDigest() != a.question.Digest:
-		return nil, apierror.New(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).At("input_digest")
+		return nil, apierror.Preconditionf("digest_mismatch", "input_digest", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID)
 	case wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW && wire.GetDecision() != tooldv1.Decision_DECISION_DENY:
-		return nil, apierror.New(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").At("decision")
+		return nil, apierror.Invalidf("invalid_decision", "decision", "An answer decides DECISION_ALLOW or DECISION_DENY.")
 	case len(wire.GetUpdatedInputJson()) > maxInput:
-		return nil, apierror.New(codes.InvalidArgument, "too_large", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput).At("updated_input_json")
+		return nil, apierror.Invalidf("too_large", "updated_input_json", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput)
 	}
 	return a, nil
 }

@@ -95,15 +95,11 @@ func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 		return fault.Failedf("rate_limited", "The call was not started: %s may be called %d times in %s (limits.rate in %s). Send it again under a new id in %.0f s.",
 			last.Subject, last.Events, last.Per, last.Origin, wait.Seconds()+0.5).With(rateLimited{last.Subject, wait.Seconds()})
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if err := sleep(ctx, wait); err != nil {
 		back()
-		return fmt.Errorf("waiting for its place: %w", context.Cause(ctx))
+		return fmt.Errorf("waiting for its place: %w", err)
 	}
+	return nil
 }
 
 // concerns reports whether a bound is about the call: its tool, its MCP server, or a host that it contacts.

@@ -5,10 +5,7 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
 	"io"
-
-	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
@@ -39,7 +36,7 @@ func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		default:
 		}
 		if message.GetAttach() != nil {
-			return apierror.New(codes.InvalidArgument, "attach_not_first", "Attach may only be the first message of a stream.").At("attach")
+			return apierror.Invalidf("attach_not_first", "attach", "Attach may only be the first message of a stream.")
 		}
 		if err := st.said(message); err != nil {
 			return err
@@ -70,7 +67,7 @@ func (st *stream) halfClose() {
 	})
 }
 
-// mentioned does what one message says. Its error ends the stream.
+// said does what one message says. Its error ends the stream.
 func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	s := st.session
 	st.unheard.Store(false)
@@ -82,11 +79,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
-		st.present(func() {
-			if unknown := s.intake.cancelled(m.Cancel); unknown != nil {
-				s.notifier.notify(nil, *unknown)
-			}
-		})
+		st.present(func() { s.intake.cancel(m.Cancel) })
 	case *tooldv1.ExecuteRequest_Interrupt:
 		st.present(func() { s.intake.interrupt(m.Interrupt.GetReason()) })
 	case *tooldv1.ExecuteRequest_Ack:
@@ -96,35 +89,28 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	case *tooldv1.ExecuteRequest_ClientToolProgress:
 		st.advanced(m.ClientToolProgress)
 	case *tooldv1.ExecuteRequest_BufferEdited:
-		st.edited(m.BufferEdited)
+		_ = st.answer(editBuffer, m.BufferEdited) // a late answer has no effect
 	case *tooldv1.ExecuteRequest_BuffersSaved:
-		st.saved(m.BuffersSaved)
-	case *tooldv1.ExecuteRequest_BufferChanged, *tooldv1.ExecuteRequest_BufferClosed:
-		if refused := st.buffered(message); refused != nil {
-			s.notifier.notify(nil, *refused)
-		}
+		_ = st.answer(saveBuffers, m.BuffersSaved)
+	case *tooldv1.ExecuteRequest_BufferChanged:
+		st.buffered(func() { st.changed(m.BufferChanged) })
+	case *tooldv1.ExecuteRequest_BufferClosed:
+		st.buffered(func() { st.closed(m.BufferClosed) })
 	case nil:
-		s.notifier.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
+		s.notifier.noticef("unknown_message", "", "A message with nothing in it, or with something that this daemon does not know, changed nothing.")
 	default:
-		s.notifier.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
+		s.notifier.noticef("not_served", "", "%s is not served by this daemon yet; the message changed nothing.", oneofIn(message, "message"))
 	}
 	return nil
 }
 
-// buffered takes what is said of a buffer; the notice says why it does not count.
-func (st *stream) buffered(message *tooldv1.ExecuteRequest) (refused *pipeline.Noticed) {
+// buffered does what a message says of a buffer, if the stream has offered its client's buffers.
+func (st *stream) buffered(do func()) {
 	if !st.buffers {
-		return &pipeline.Noticed{Code: "no_buffers", Message: "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers."}
+		st.session.notifier.noticef("no_buffers", "", "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers.")
+		return
 	}
-	st.present(func() {
-		switch m := message.GetMessage().(type) {
-		case *tooldv1.ExecuteRequest_BufferChanged:
-			st.changed(m.BufferChanged)
-		case *tooldv1.ExecuteRequest_BufferClosed:
-			st.closed(m.BufferClosed)
-		}
-	})
-	return nil
+	st.present(do)
 }
 
 // present does what a message says, unless its client has hung up or was displaced meanwhile: what that still had on the
@@ -141,12 +127,6 @@ func (st *stream) present(do func()) {
 			do()
 		}
 	})
-}
-
-// armOf names what a message holds, as the contract does.
-func armOf(message *tooldv1.ExecuteRequest) string {
-	wire := message.ProtoReflect()
-	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName("message")).Name())
 }
 
 // refusedAnswer is the structured part of a notice about an answer that does not count.
@@ -171,7 +151,7 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 		}
 	})
 	if st.companion {
-		s.notifier.notify(nil, pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
+		s.notifier.noticef("not_main", short(message.GetToolUse().GetId()), "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.")
 	}
 	return err
 }
@@ -203,13 +183,9 @@ func (in inlet) turnFor(id string) *turn {
 func (i *intake) namedTurn(id string) *turn {
 	t := view(i.s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
-		i.s.notifier.notify(nil, unknownTurn(id))
+		i.s.notifier.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", short(id))
 	}
 	return t
-}
-
-func unknownTurn(id string) pipeline.Noticed {
-	return pipeline.Noticed{Code: "unknown_turn", Message: fmt.Sprintf("No turn with the turn_id %q is open; the message changed nothing.", short(id))}
 }
 
 // cancelledBy is what calls end with that a client cancels.
@@ -217,29 +193,24 @@ func cancelledBy(reason string) *pipeline.Stop {
 	return &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(reason)}
 }
 
-// cancelled stops one call, with the background task that it has left, or one turn; the notice says that there is none of that name.
-func (i *intake) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
-	cause := cancelledBy(m.GetReason())
-	id := m.GetToolUseId()
-	var key string
-	var t *turn
-	i.s.update(func(its *state) {
-		key = its.ledger.byID[id]
-		t = its.ledger.turnNamed(m.GetTurnId())
-	})
-	switch {
-	case id != "" && key == "":
-		return &pipeline.Noticed{Code: "unknown_call", Message: fmt.Sprintf("This session has no call %q; nothing was cancelled.", short(id)), CallID: short(id)}
-	case id != "":
-		i.s.queue.Stop(key, cause)
-		i.s.tasks.stopTask(key)
-	case t != nil:
-		i.s.queue.StopTurn(t.number, cause, nil)
-	case m.GetTurnId() != "":
-		notice := unknownTurn(m.GetTurnId())
-		return &notice
+// cancel stops one call, with the background task that it has left, or one turn. Clients are notified if there is none of that name.
+func (i *intake) cancel(m *tooldv1.Cancel) {
+	id, cause := m.GetToolUseId(), cancelledBy(m.GetReason())
+	if id == "" {
+		if t := i.namedTurn(m.GetTurnId()); t != nil {
+			i.s.queue.StopTurn(t.number, cause, nil)
+		}
+		return
 	}
-	return nil
+	key := view(i.s, func(its *state) string { return its.ledger.byID[id] })
+	if key == "" {
+		i.s.notifier.noticef("unknown_call", short(id), "This session has no call %q; nothing was cancelled.", short(id))
+		return
+	}
+	i.s.queue.Stop(key, cause)
+	if task := i.s.tasks.taskOf(key); task != nil {
+		task.Stop()
+	}
 }
 
 // interrupt stops every open turn, but lets calls finish whose tool is not interruptible.

@@ -29,10 +29,7 @@ func (r *reclaimer) released(bytes int64) {
 	if r.bytes.Add(bytes) < reclaimLeast {
 		return
 	}
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	signal(r.wake)
 }
 
 // run returns memory until ctx ends, at most once in reclaimPause.
@@ -43,12 +40,8 @@ func (r *reclaimer) run(ctx context.Context) {
 			return
 		case <-r.wake:
 		}
-		pause := time.NewTimer(reclaimPause)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if sleep(ctx, reclaimPause) != nil {
 			return
-		case <-pause.C:
 		}
 		r.bytes.Store(0)
 		runtime.GC() // what pools hold goes with the second collection

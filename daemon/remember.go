@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -32,19 +30,19 @@ type keeping struct {
 // parseRules reads the rules of an answer; the refusal says why one cannot be kept.
 func (ask *asker) parseRules(wire []*tooldv1.Remember) (rules []keeping, refused *apierror.Error) {
 	if len(wire) > maxRemembered {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire)).At("remember")
+		return nil, apierror.Invalidf("invalid_rule", "remember", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire))
 	}
 	for _, r := range wire {
 		list, known := listIn(r)
 		if !known {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList())).At("remember.list")
+			return nil, apierror.Invalidf("invalid_rule", "remember.list", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList()))
 		}
 		k := keeping{remembered{list, r.GetRule()}, r.GetScope()}
 		if len(k.Rule) > maxRememberedRule {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "A rule to remember has %d bytes, and at most %d are taken.", len(k.Rule), maxRememberedRule).At("remember.rule")
+			return nil, apierror.Invalidf("invalid_rule", "remember.rule", "A rule to remember has %d bytes, and at most %d are taken.", len(k.Rule), maxRememberedRule)
 		}
 		if _, err := permission.ParseRule(k.List, k.Rule, permission.Origin{File: rememberedOrigin}); err != nil {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_rule", "The rule cannot be remembered: %v.", err).At("remember.rule")
+			return nil, apierror.Invalidf("invalid_rule", "remember.rule", "The rule cannot be remembered: %v.", err)
 		}
 		if err := ask.checkScope(k); err != nil {
 			return nil, err
@@ -86,10 +84,9 @@ func (ask *asker) checkScope(k keeping) *apierror.Error {
 		if now, err := ask.s.daemon.settings.Trusted(root); err == nil && (now.Trusted || now.Empty) {
 			return nil
 		}
-		return apierror.New(codes.FailedPrecondition, "not_trusted",
-			"The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", clean(root), clean(root)).At("remember.scope")
+		return apierror.Preconditionf("not_trusted", "remember.scope", "The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", clean(root), clean(root))
 	}
-	return apierror.New(codes.InvalidArgument, "invalid_rule", "The scope %d of a rule to remember is not known.", k.scope).At("remember.scope")
+	return apierror.Invalidf("invalid_rule", "remember.scope", "The scope %d of a rule to remember is not known.", k.scope)
 }
 
 // keepRules keeps the rules and closes the open questions that they decide. Clients are notified of a rule that cannot be written.

@@ -35,18 +35,11 @@ const (
 
 // maintainJournal looks through the journal until ctx ends.
 func (d *Daemon) maintainJournal(ctx context.Context) {
-	tick := time.NewTicker(retentionTick)
-	defer tick.Stop()
-	for {
+	every(ctx, retentionTick, func() {
 		if err := d.retain(time.Now()); err != nil && !errors.Is(err, journal.ErrClosed) {
 			d.Log.Warn("old records could not be dropped", zap.Error(err))
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }
 
 // A holding is what one session has in the journal.

@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -88,7 +86,7 @@ func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, ba
 		st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, Text: text})
 	}
 	for _, rule := range rules {
-		if rule.IsUnknownTool(append(d.toolNames(), namesOf(st.programs)...)) {
+		if rule.IsUnknownTool(append(d.toolNames(), each(st.programs, nameOf)...)) {
 			st.warnings = append(st.warnings, settings.Warning{
 				Code: settings.UnknownTool, File: rule.Origin.File, Line: rule.Origin.Line, Tool: rule.Tool(),
 				Text: fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text),
@@ -165,12 +163,11 @@ func checkSettings(now *settings.Settings, o *tooldv1.Options) error {
 	for _, err := range now.Broken {
 		var broken *settings.FileError
 		if errors.As(err, &broken) && broken.File == settings.SessionText {
-			return apierror.New(codes.InvalidArgument, "invalid_settings", "%v.", err).At("options.settings_json")
+			return apierror.Invalidf("invalid_settings", "options.settings_json", "%v.", err)
 		}
 	}
 	if at := now.BypassDisabled; at != nil && o.GetPermissionMode() == tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS {
-		return apierror.New(codes.FailedPrecondition, "bypass_disabled",
-			"The mode bypassPermissions is switched off by disableBypassPermissionsMode in %s. Choose another permission_mode.", at).At("options.permission_mode")
+		return apierror.Preconditionf("bypass_disabled", "options.permission_mode", "The mode bypassPermissions is switched off by disableBypassPermissionsMode in %s. Choose another permission_mode.", at)
 	}
 	return nil
 }

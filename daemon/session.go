@@ -165,8 +165,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
-		return nil, nil, apierror.New(codes.InvalidArgument, "invalid_session_id",
-			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).At("session_id")
+		return nil, nil, apierror.Invalidf("invalid_session_id", "session_id", "The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name))
 	}
 	if len(roots) == 0 {
 		roots = []string{x.d.Root}
@@ -203,7 +202,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 
 // nameTaken is the error for the name of another principal's session.
 func nameTaken(name string) *apierror.Error {
-	return apierror.New(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).At("session_id")
+	return apierror.NotFoundf("unknown_session", "session_id", "You have no session %q, and cannot make one: the name is taken. Use another.", name)
 }
 
 // beginLocked makes the session. The caller has locked making.
@@ -216,8 +215,7 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		return nil, nameTaken(name)
 	}
 	if errors.Is(err, journal.ErrExists) {
-		return nil, apierror.New(codes.FailedPrecondition, "session_closed",
-			"The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name).At("session_id")
+		return nil, apierror.Preconditionf("session_closed", "session_id", "The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name)
 	}
 	if err != nil {
 		return nil, journalRefusal(err)
@@ -298,24 +296,24 @@ func (x *sessionSet) outputs(session string) (*spool.Dir, error) {
 // openPlaces opens the roots, which a client has named.
 func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, error) {
 	if len(roots) > maxRoots {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_root", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots).At("roots")
+		return nil, apierror.Invalidf("invalid_root", "roots", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots)
 	}
 	for _, root := range roots {
 		info, err := os.Stat(root)
 		switch {
 		case !filepath.IsAbs(root):
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q is not an absolute path.", short(root)).At("roots")
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q is not an absolute path.", short(root))
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q does not exist.", short(root)).At("roots")
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q does not exist.", short(root))
 		case err != nil:
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q cannot be used: %v.", short(root), err).At("roots")
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q cannot be used: %v.", short(root), err)
 		case !info.IsDir():
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q is not a directory.", short(root)).At("roots")
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q is not a directory.", short(root))
 		}
 	}
 	places, err := workspace.Open(roots, locks)
 	if err != nil {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The roots cannot be used: %v.", err).At("roots")
+		return nil, apierror.Invalidf("invalid_root", "roots", "The roots cannot be used: %v.", err)
 	}
 	return places, nil
 }

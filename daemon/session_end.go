@@ -19,7 +19,7 @@ import (
 // open question, a background task.
 func (at *attachments) idleSince() (since time.Time, unused bool) {
 	at.s.update(func(its *state) {
-		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && at.s.tasks.runningTasks() == 0
+		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && at.s.tasks.set.Alive() == 0
 	})
 	return since, unused
 }

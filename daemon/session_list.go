@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/access"
@@ -28,7 +27,7 @@ const (
 // ListSessions returns the sessions of the caller's that are kept, newest first.
 func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
 	if request.GetPageSize() < 0 {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_page_size", "page_size is %d, but must not be negative.", request.GetPageSize()).At("page_size")
+		return nil, apierror.Invalidf("invalid_page_size", "page_size", "page_size is %d, but must not be negative.", request.GetPageSize())
 	}
 	infos, err := x.daemon.journal.Logs()
 	if err != nil {
@@ -121,7 +120,7 @@ func placeOf(token string) (*listPlace, error) {
 	}
 	var p listPlace
 	if _, err := fmt.Sscanf(token, "%d/%s", &p.created, &p.name); err != nil {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_page_token", "The page_token is none that an earlier answer gave. Leave it out to begin again.").At("page_token")
+		return nil, apierror.Invalidf("invalid_page_token", "page_token", "The page_token is none that an earlier answer gave. Leave it out to begin again.")
 	}
 	return &p, nil
 }

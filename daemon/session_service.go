@@ -48,7 +48,7 @@ func (x *sessionSet) keptSession(info journal.Info) *tooldv1.Session {
 	x.mu.Unlock()
 	about := x.keptMeta(info.Name)
 	return &tooldv1.Session{
-		SessionId: info.Name, Roots: cleanAll(about.Roots), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
+		SessionId: info.Name, Roots: each(about.Roots, clean), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
 		FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
 	}
 }
@@ -69,9 +69,9 @@ func (x *sessionSet) keptMeta(name string) (about meta) {
 func (s *session) describe() *tooldv1.Session {
 	return view(s, func(its *state) *tooldv1.Session {
 		wire := &tooldv1.Session{
-			SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(its.shell.dir), Created: timestamppb.New(s.created),
+			SessionId: s.name, Roots: each(s.meta.Roots, clean), WorkingDirectory: clean(its.shell.dir), Created: timestamppb.New(s.created),
 			FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: its.clients.main != nil, Client: its.clients.info,
-			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(its.shell.todos),
+			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: each(its.shell.todos, todoOf),
 		}
 		for _, t := range its.ledger.turns {
 			wire.OpenCalls += uint32(len(t.open))
@@ -150,7 +150,7 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 	if row == nil {
 		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
-	s.intake.cancelled(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
+	s.intake.cancel(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
 	return &tooldv1.CancelCallResponse{Cancelled: open}, nil
 }
 
@@ -171,7 +171,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 		return nil, err
 	}
 	if request.GetAll() && request.GetTurnId() != "" {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_turn", "Of turn_id and all only one may be set.").At("turn_id")
+		return nil, apierror.Invalidf("invalid_turn", "turn_id", "Of turn_id and all only one may be set.")
 	}
 	var turns []*turn
 	s.update(func(its *state) {
@@ -182,7 +182,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 		}
 	})
 	if len(turns) == 0 && request.GetTurnId() != "" {
-		return nil, apierror.New(codes.NotFound, "unknown_turn", "No turn with the turn_id %q is open.", short(request.GetTurnId())).At("turn_id")
+		return nil, apierror.NotFoundf("unknown_turn", "turn_id", "No turn with the turn_id %q is open.", short(request.GetTurnId()))
 	}
 	for _, t := range turns {
 		s.queue.StopTurn(t.number, cancelledBy(request.GetReason()), nil)
@@ -198,10 +198,10 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 	}
 	task := s.tasks.set.Get(request.GetTaskId())
 	if task == nil {
-		return nil, apierror.New(codes.NotFound, "unknown_task", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId())).At("task_id")
+		return nil, apierror.NotFoundf("unknown_task", "task_id", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId()))
 	}
 	if _, ended := task.Exit(); ended {
-		return nil, apierror.New(codes.NotFound, "task_ended", "The background task %q has ended.", short(request.GetTaskId())).At("task_id")
+		return nil, apierror.NotFoundf("task_ended", "task_id", "The background task %q has ended.", short(request.GetTaskId()))
 	}
 	task.Stop()
 	return &tooldv1.KillTaskResponse{}, nil
@@ -222,7 +222,7 @@ func (x *sessionSet) openSession(who access.Principal, name string) (*session, e
 	if s, err := x.bringBackFor(who, name); s != nil || err != nil {
 		return s, err
 	}
-	return nil, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).At("session_id")
+	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", short(name))
 }
 
 // openCalls returns the keys of the calls that run or are asked about.

@@ -294,13 +294,13 @@ func journalRefusal(err error) error {
 	var gone *journal.GoneError
 	switch {
 	case errors.As(err, &gone):
-		return apierror.New(codes.FailedPrecondition, "journal_gone", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
+		return apierror.Preconditionf("journal_gone", "", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
 	case errors.Is(err, journal.ErrFull):
 		return apierror.New(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
 	case errors.As(err, &corrupt):
 		return apierror.New(codes.DataLoss, "journal_damaged", "The journal is damaged: %v.", err)
 	case errors.Is(err, journal.ErrNotFound):
-		return apierror.New(codes.NotFound, "unknown_session", "The session's records are gone.")
+		return apierror.NotFoundf("unknown_session", "", "The session's records are gone.")
 	}
 	return apierror.New(codes.Internal, "journal_failed", "The journal does not answer: %v.", err)
 }

@@ -13,7 +13,6 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/background"
-	"github.com/toold/toold/tools/exec/spool"
 )
 
 // sessionTasks are the processes that calls have left running.
@@ -43,14 +42,12 @@ func (t *sessionTasks) keyOf(task *background.Task) string {
 // taskStarted returns the change of state that goes with a call which has left the task behind; nil when it has ended
 // already.
 func (t *sessionTasks) taskStarted(id string) []journal.Put {
-	task := t.set.Get(id)
-	if task == nil {
-		return nil
+	if task := t.set.Get(id); task != nil {
+		if _, ended := task.Exit(); !ended {
+			return []journal.Put{putState(keyTask+id, taskRow{task.Command})}
+		}
 	}
-	if _, ended := task.Exit(); ended {
-		return nil
-	}
-	return []journal.Put{putState(keyTask+id, taskRow{task.Command})}
+	return nil
 }
 
 // taskEnded records that a task has ended, so that no client need poll.
@@ -66,32 +63,23 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 	t.s.update(func(its *state) {
 		its.used = time.Now()
 		notice := pipeline.Noticed{
-			Code: "task_ended", Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how), Details: end,
-		}
-		if row := its.ledger.calls[t.keyOf(task)]; row != nil {
-			notice.CallID = row.ID
+			Code: "task_ended", CallID: its.ledger.idOf(t.keyOf(task)), Details: end,
+			Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how),
 		}
 		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
 		its.ledger.wakeWaiters()
 	})
 }
 
-// runningTasks is how many tasks run.
-func (t *sessionTasks) runningTasks() int { return t.set.Alive() }
-
 // describeTasks lists the tasks that run.
 func (t *sessionTasks) describeTasks(its *state) (described []*tooldv1.BackgroundTask) {
 	for _, task := range t.set.List() {
-		if _, ended := task.Exit(); ended {
-			continue
+		if _, ended := task.Exit(); !ended {
+			described = append(described, &tooldv1.BackgroundTask{
+				TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)),
+				OutputPath: clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
+			})
 		}
-		wire := &tooldv1.BackgroundTask{
-			TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)), OutputPath: clean(task.Output.Path()),
-		}
-		if row := its.ledger.calls[t.keyOf(task)]; row != nil {
-			wire.ToolUseId = row.ID
-		}
-		described = append(described, wire)
 	}
 	return described
 }
@@ -104,19 +92,4 @@ func (t *sessionTasks) taskOf(key string) *background.Task {
 		}
 	}
 	return nil
-}
-
-// taskOutput is the output of the running task that the call with this key has left behind; nil: there is none.
-func (t *sessionTasks) taskOutput(key string) *spool.Output {
-	if task := t.taskOf(key); task != nil {
-		return task.Output
-	}
-	return nil
-}
-
-// stopTask stops the task that the call with this key has left behind, if it runs, and does not wait for its end.
-func (t *sessionTasks) stopTask(key string) {
-	if task := t.taskOf(key); task != nil {
-		task.Stop()
-	}
 }

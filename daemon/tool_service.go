@@ -40,7 +40,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 			its.clients.owner = access.OwnerOf(g.Context())
 		}
 	})
-	st, err := s.intake.runOne(request, func(event *tooldv1.ExecuteResponse) error {
+	st, err := s.intake.runAlone(parseUse(request), request.GetSessionId() == "", func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
 	})
 	if err != nil {
@@ -52,12 +52,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	return st.serve(g.Context(), nil)
 }
 
-// runOne takes a call as a turn of its own, and gives the stream of its events.
-func (i *intake) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
-	return i.runAlone(parseUse(useOf(request)), request.GetSessionId() == "", send)
-}
-
-// runAlone does so. main: the session ends with the stream.
+// runAlone takes a call as a turn of its own, and returns the stream of its events. main: the session ends with the stream.
 func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (st *stream, err error) {
 	i.alone(func(in inlet) { st, err = in.run(r, main, send) })
 	return st, err
@@ -116,17 +111,17 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 		return unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
 	if request.GetChannel() < 0 || request.GetChannel() > tooldv1.Channel_CHANNEL_STDERR {
-		return apierror.New(codes.InvalidArgument, "invalid_channel", "channel has the value %d, which this daemon does not know.", request.GetChannel()).At("channel")
+		return apierror.Invalidf("invalid_channel", "channel", "channel has the value %d, which this daemon does not know.", request.GetChannel())
 	}
 	if max(request.GetOffset(), request.GetLimit()) > math.MaxInt64 {
-		return apierror.New(codes.InvalidArgument, "invalid_offset", "offset and limit are at most %d.", int64(math.MaxInt64)).At("offset")
+		return apierror.Invalidf("invalid_offset", "offset", "offset and limit are at most %d.", int64(math.MaxInt64))
 	}
 	reader := outputReader{look: look, key: key, request: request, send: g.Send}
 	return reader.run(g.Context())
 }
 
 func unknownCall(session, id string) error {
-	return apierror.New(codes.NotFound, "unknown_call", "Session %q has no call %q, or it is not kept any more.", short(session), short(id)).At("tool_use_id")
+	return apierror.NotFoundf("unknown_call", "tool_use_id", "Session %q has no call %q, or it is not kept any more.", short(session), short(id))
 }
 
 // outputReader is one ReadOutput under way.
@@ -206,8 +201,8 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 // following returns the output of a call that has not ended, and what tells that there is more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
 	s.update(func(its *state) {
-		if out = s.tasks.taskOutput(key); out != nil {
-			changed, running = out.Changed(), !out.Ended()
+		if task := s.tasks.taskOf(key); task != nil {
+			out, changed, running = task.Output, task.Output.Changed(), !task.Output.Ended()
 			return
 		}
 		if l := its.ledger.live[key]; l != nil && l.out != nil {

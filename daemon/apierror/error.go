@@ -48,3 +48,18 @@ func (e *Error) GRPCStatus() *status.Status {
 	}
 	return full
 }
+
+// Invalidf returns an error about a field of the request that has a value which is not allowed; field may be empty.
+func Invalidf(reason, field, format string, args ...any) *Error {
+	return New(codes.InvalidArgument, reason, format, args...).At(field)
+}
+
+// NotFoundf returns an error about a field of the request that names nothing which is there.
+func NotFoundf(reason, field, format string, args ...any) *Error {
+	return New(codes.NotFound, reason, format, args...).At(field)
+}
+
+// Preconditionf returns an error about a field of the request that cannot be served as things stand.
+func Preconditionf(reason, field, format string, args ...any) *Error {
+	return New(codes.FailedPrecondition, reason, format, args...).At(field)
+}
