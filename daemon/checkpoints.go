@@ -105,12 +105,10 @@ func (sn *checkpointer) nextStart() time.Time {
 
 // keepFault returns the fault of a call that is not started.
 func keepFault(err error) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fault.Failedf("disk_full", "The disk that holds the daemon's checkpoints is full, so what the call would change could not be kept, and it was not started. Free some space and send it again under a new id.")
 	}
-	var stop *pipeline.Stop
-	if errors.As(err, &stop) {
+	if stop, is := errors.AsType[*pipeline.Stop](err); is {
 		return stop
 	}
 	return fault.Failedf("checkpoint_failed", "What the call would change could not be kept (%v), so it was not started.", err)
@@ -149,24 +147,28 @@ func (sn *checkpointer) keepAfter(c *pipeline.Call) (change *journal.Put, done f
 		return nil, func() {}
 	}
 	hold := sn.s.daemon.checkpoints.Hold()
-	found := l.kept.Found()
-	snapshotter := sn.s.judge.snapshotter(l.kept.Restored != nil)
+	return sn.look(c.Files(), l.kept, hold, false), hold.Release
+}
+
+// look looks at what a call has left of what a row names, and returns the change of the state; nil: it cannot be looked at.
+func (sn *checkpointer) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
+	snapshotter := sn.s.judge.snapshotter(row.Restored != nil)
 	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
-	left, err := c.Files().TakeSnapshots(context.Background(), snapshotter, found)
+	left, err := files.TakeSnapshots(context.Background(), snapshotter, row.Found())
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
 		snapshotter.Keep = nil
-		left, err = c.Files().TakeSnapshots(context.Background(), snapshotter, found)
+		left, err = files.TakeSnapshots(context.Background(), snapshotter, row.Found())
 	}
 	if err != nil {
 		sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
-		return nil, hold.Release
+		return nil
 	}
-	if !l.kept.End(left, false) {
-		return &journal.Put{Key: keyCheckpoint + c.Key}, hold.Release
+	put := journal.Put{Key: keyCheckpoint + row.Key}
+	if row.End(left, unseen) {
+		put = putState(put.Key, row)
+		sn.s.daemon.checkpoints.Recorded(len(put.Value))
 	}
-	row := putState(keyCheckpoint+c.Key, l.kept)
-	sn.s.daemon.checkpoints.Recorded(len(row.Value))
-	return &row, hold.Release
+	return &put
 }
 
 // completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
@@ -188,16 +190,8 @@ func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
 		if row.Ended {
 			continue
 		}
-		snapshotter := sn.s.judge.snapshotter(row.Restored != nil)
-		snapshotter.Keep = hold.KeepShown
-		left, err := sn.s.judge.view(row.Open).TakeSnapshots(sn.s.ctx, snapshotter, row.Found())
-		switch {
-		case err != nil:
-			sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
-		case row.End(left, true):
-			changed = append(changed, putState(key, row))
-		default:
-			changed = append(changed, journal.Put{Key: key})
+		if change := sn.look(sn.s.judge.view(row.Open), row, hold, true); change != nil {
+			changed = append(changed, *change)
 		}
 	}
 	if len(changed) == 0 {

@@ -26,7 +26,7 @@ const (
 
 // ListCheckpoints returns what the calls of a session have changed.
 func (x *sessionServer) ListCheckpoints(ctx context.Context, request *tooldv1.ListCheckpointsRequest) (*tooldv1.ListCheckpointsResponse, error) {
-	look, err := x.daemon.sessions.view(principalOf(ctx), request.GetSessionId())
+	look, err := x.daemon.sessions.view(ctx, request)
 	if err != nil {
 		return nil, err
 	}

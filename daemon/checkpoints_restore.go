@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -45,7 +44,7 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	who := principalOf(ctx)
 	r := &restore{daemon: d, request: request, of: request.GetSessionId()}
 	var err error
-	if r.session, r.judge, err = d.restorable(who, request.GetSessionId()); err != nil {
+	if r.session, r.judge, err = d.restorable(ctx, request); err != nil {
 		return nil, err
 	}
 	if r.plan, err = r.work(); err != nil {
@@ -71,17 +70,18 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	return r.carryOut(ctx, response)
 }
 
-// restorable returns the session of who's whose calls are undone, nil when that is closed, and what the restoring is judged by.
-func (d *Daemon) restorable(who access.Principal, name string) (*session, *judge, error) {
+// restorable returns the client's session whose calls are undone, nil when that is closed, and what the restoring is judged by.
+func (d *Daemon) restorable(ctx context.Context, request sessionRequest) (*session, *judge, error) {
+	who := principalOf(ctx)
 	if err := d.life.takesNew(); err != nil {
 		return nil, nil, err
 	}
-	if s, err := d.sessions.bringBackFor(who, name); err != nil {
+	if s, err := d.sessions.bringBackFor(who, request.GetSessionId()); err != nil {
 		return nil, nil, err
 	} else if s != nil {
 		return s, &s.judge, nil
 	}
-	look, err := d.sessions.view(who, name)
+	look, err := d.sessions.view(ctx, request)
 	if err != nil {
 		return nil, nil, err
 	}

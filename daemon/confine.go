@@ -122,6 +122,8 @@ func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
 	}
 }
 
+func pathOf(e settings.Entry) string { return e.Path }
+
 func entryPath(e settings.Entry) string { return realPath(e.Path) }
 
 // within returns where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.

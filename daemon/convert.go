@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -83,13 +84,10 @@ func questionOf(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 
 // formOf returns the schema of what a tool wants to know, which is no longer than shownInput; empty: it wants nothing.
 func formOf(form *tools.Form) string {
-	switch {
-	case form == nil:
+	if form == nil {
 		return ""
-	case len(form.Schema) == 0:
-		return "{}"
 	}
-	return clean(string(form.Schema))
+	return clean(cmp.Or(string(form.Schema), "{}"))
 }
 
 func suggestionOf(rule string) *tooldv1.Suggestion {
@@ -154,13 +152,6 @@ func feedOf(o *tooldv1.Options) scheduler.Feed {
 	return scheduler.Streaming
 }
 
-func concurrencyOf(o *tooldv1.Options) int {
-	if o.MaxConcurrency == nil {
-		return scheduler.DefaultConcurrency
-	}
-	return int(o.GetMaxConcurrency())
-}
-
 func policyOf(o *tooldv1.Options) pipeline.Policy {
 	if o.GetSiblingAbort() == tooldv1.SiblingAbort_SIBLING_ABORT_UNSPECIFIED {
 		return pipeline.AbortOnBash
@@ -199,17 +190,15 @@ func modeIn(o *tooldv1.Options) (mode permission.Mode, chosen bool) {
 
 // listIn is the list that a rule to remember is for.
 func listIn(r *tooldv1.Remember) (list permission.List, known bool) {
-	lists := map[string]permission.List{"": permission.AllowList, "allow": permission.AllowList, "ask": permission.AskList, "deny": permission.DenyList}
-	list, known = lists[r.GetList()]
+	list, known = map[string]permission.List{"": permission.AllowList, "allow": permission.AllowList, "ask": permission.AskList, "deny": permission.DenyList}[r.GetList()]
 	return list, known
 }
 
 // levelIn is the level of the settings file that a scope stands for; false: it is none of a file.
 func levelIn(scope tooldv1.Scope) (level settings.Level, ok bool) {
-	levels := map[tooldv1.Scope]settings.Level{
+	level, ok = map[tooldv1.Scope]settings.Level{
 		tooldv1.Scope_SCOPE_LOCAL: settings.Local, tooldv1.Scope_SCOPE_PROJECT: settings.Project, tooldv1.Scope_SCOPE_USER: settings.User,
-	}
-	level, ok = levels[scope]
+	}[scope]
 	return level, ok
 }
 

@@ -38,9 +38,8 @@ func highestLevel(s tools.Spec) tooldv1.Level {
 
 // formatIn is the form of definitions that a request asks for; false: none.
 func formatIn(f tooldv1.ToolFormat) (format pool.Format, some bool) {
-	formats := map[tooldv1.ToolFormat]pool.Format{
+	format, some = map[tooldv1.ToolFormat]pool.Format{
 		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC: pool.Anthropic, tooldv1.ToolFormat_TOOL_FORMAT_OPENAI: pool.OpenAI, tooldv1.ToolFormat_TOOL_FORMAT_MCP: pool.MCP,
-	}
-	format, some = formats[f]
+	}[f]
 	return format, some
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,8 @@ type Daemon struct {
 	server      *grpc.Server
 	health      *health.Server
 
+	closers []func() error // of what is open, in order
+
 	grace time.Duration // how long the calls of a client that went away go on under ON_DISCONNECT_CANCEL
 
 	user struct { // the daemon's user
@@ -98,85 +101,79 @@ const disconnectGrace = 5 * time.Second
 // New opens the state, ends what a dead daemon left running, and brings its sessions back.
 func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
-	var runner *sandbox.Runner
-	sources, files, now, err := openSettings(config, func(file string) { runner.Spare(file) })
-	if err != nil {
-		return nil, err
-	}
-	limits := now.Limits
-	var warnings []string
-	if err := os.MkdirAll(config.StateDir, 0o700); err != nil {
-		return nil, err
-	}
-	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
-	lock, err := access.LockState(config.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	store, damage, err := openJournal(filepath.Join(config.StateDir, "journal"), journal.Config{Reserve: journalReserve, Unsynced: now.Unsynced})
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	for _, warning := range damage {
-		config.Log.Error("the journal was damaged", zap.String("what", warning))
-	}
-	warnings = append(warnings, damage...)
-	processes := filepath.Join(config.StateDir, "processes")
-	if killed, stuck := sandbox.Sweep(processes); len(killed)+len(stuck) > 0 {
-		config.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
-	}
-	runner, err = sandbox.New(processes, outlet(func(id string, denied sandbox.Denial) { runner.Denied(id, denied) }))
-	if err != nil {
-		return nil, errors.Join(err, store.Close(), lock.Close())
-	}
-	locks, err := workspace.OpenLocks(filepath.Join(config.StateDir, "writing"))
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
-	}
-	checkpoints, err := checkpoint.Open(filepath.Join(config.StateDir, "checkpoints"))
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
-	}
-	outputs, err := spool.OpenStore(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
-	}
 	d := &Daemon{
-		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()},
-		warnings: warnings, started: time.Now(), grace: disconnectGrace,
-		journal: store, checkpoints: checkpoints, outputs: outputs, locks: locks, runner: runner,
-		shares: newShares(limits.MaxRunningCalls), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
-		health: health.NewServer(),
+		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: reclaimer{wake: make(chan struct{}, 1)}, health: health.NewServer(),
+		sessions: sessionSet{open: map[string]*session{}, notRestored: map[string]notRestored{}},
+		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now()},
 	}
-	d.connect(sources, lock)
-	if err := d.sessions.restore(); err != nil {
+	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
+	d.admission.refusals = quietly(d.Log)
+	err := d.openSettings()
+	if err == nil {
+		err = d.openState()
+	}
+	if err == nil {
+		err = d.sessions.restore()
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = d.newServer()
 	return d, nil
 }
 
-// openSettings opens the settings files and returns them as they are now. writing is called with each file that is about to be
-// written. Broken files are an error: to begin without what they forbid would be worse than not to begin.
-func openSettings(config Config, writing func(file string)) (settings.Sources, *settings.Store, *settings.Settings, error) {
-	sources := settings.DefaultSources(config.UserSettings)
-	sources.ManagedDir, sources.Writing = config.ManagedDir, writing
-	files := settings.Open(sources)
-	now := files.Load(settings.Scope{})
-	return sources, files, now, errors.Join(now.Broken...)
+// openSettings opens the settings files, and takes from them what holds for as long as the daemon lives. Broken files are an error:
+// to begin without what they forbid would be worse than not to begin.
+func (d *Daemon) openSettings() error {
+	sources := settings.DefaultSources(d.UserSettings)
+	sources.ManagedDir, sources.Writing = d.ManagedDir, func(file string) { d.runner.Spare(file) }
+	d.settings = settings.Open(sources)
+	now := d.settings.Load(settings.Scope{})
+	d.limits = now.Limits
+	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
+	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
+	d.shares, d.ledger = newShares(d.limits.MaxRunningCalls), newLedger(d.limits, d.reclaimer.released)
+	return errors.Join(now.Broken...)
 }
 
-// connect makes the parts of the daemon.
-func (d *Daemon) connect(sources settings.Sources, lock *access.Lock) {
-	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
-	d.admission.refusals = quietly(d.Log)
-	d.sessions = sessionSet{d: d, open: map[string]*session{}, notRestored: map[string]notRestored{}}
-	d.life = lifecycle{
-		d: d, wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
+// openState opens what the daemon keeps in its state directory. What it has opened when it fails, close closes.
+func (d *Daemon) openState() (err error) {
+	if err := os.MkdirAll(d.StateDir, 0o700); err != nil {
+		return err
 	}
-	d.endpoints = endpoints{d: d, lock: lock}
-	d.ledger = newLedger(d.limits, d.reclaimer.released)
+	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
+	if d.endpoints.lock, err = access.LockState(d.StateDir); err != nil {
+		return err
+	}
+	d.closers = append(d.closers, d.endpoints.lock.Close)
+	unsynced := d.settings.Load(settings.Scope{}).Unsynced
+	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced})
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, d.journal.Close)
+	for _, warning := range d.warnings {
+		d.Log.Error("the journal was damaged", zap.String("what", warning))
+	}
+	if killed, stuck := sandbox.Sweep(d.inState("processes")); len(killed)+len(stuck) > 0 {
+		d.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
+	}
+	denied := func(id string, denied sandbox.Denial) { d.runner.Denied(id, denied) }
+	if d.runner, err = sandbox.New(d.inState("processes"), outlet(denied)); err != nil {
+		return err
+	}
+	d.closers = append(d.closers, d.runner.Close)
+	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
+		return err
+	}
+	if d.checkpoints, err = checkpoint.Open(d.inState("checkpoints")); err != nil {
+		return err
+	}
+	d.outputs, err = spool.OpenStore(d.inState("sessions"), spool.Bounds{Session: d.limits.SessionOutput, All: d.limits.AllOutput})
+	return err
 }
+
+func (d *Daemon) inState(name string) string { return filepath.Join(d.StateDir, name) }
 
 // Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.
 func (d *Daemon) Serve(listeners ...net.Listener) error {
@@ -233,13 +230,17 @@ func (d *Daemon) Stop() {
 	d.Drain()
 }
 
-// close lets go of everything, in the order opposite to New.
+// close closes everything that is open, in the order opposite to that in which it was opened.
 func (d *Daemon) close() error {
 	d.shares.close()
-	return errors.Join(d.runner.Close(), d.journal.Close(), d.endpoints.lock.Close())
+	var wrong []error
+	for _, closer := range slices.Backward(d.closers) {
+		wrong = append(wrong, closer())
+	}
+	return errors.Join(wrong...)
 }
 
-// open returns the open sessions.
+// all returns the open sessions.
 func (x *sessionSet) all() (sessions []*session) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -256,7 +257,7 @@ func (e *endpoints) listening() []*tooldv1.Listener {
 	return e.listeners
 }
 
-// session finds an open session.
+// find returns the open session of that name.
 func (x *sessionSet) find(name string) (*session, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

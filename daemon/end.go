@@ -107,8 +107,7 @@ func diskFault(err error) *fault.Error {
 	if errors.Is(err, journal.ErrFull) {
 		return fault.Failedf("disk_full", "The disk that holds the daemon's journal is full, so the call was not started. Free some space and send it again under a new id.")
 	}
-	var gone *journal.GoneError
-	if errors.As(err, &gone) {
+	if gone, is := errors.AsType[*journal.GoneError](err); is {
 		return fault.Failedf("journal_gone", "The call was not started, because no record of it would be kept: %s. Send it again under a new id when that is done.", goneText(gone))
 	}
 	return fault.Failedf("journal_failed", "The daemon could not record the call (%v), so it was not started.", err)

@@ -25,7 +25,7 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	if err := x.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return nil, err
 	}
-	j, err := x.daemon.judgeFor(principalOf(ctx), request)
+	j, err := x.daemon.judgeFor(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +61,11 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 
 // judgeFor returns the judge of the session that a request names, or of the one that would be made when it names none, under the
 // options of the request.
-func (d *Daemon) judgeFor(who access.Principal, request *tooldv1.ExplainRequest) (*judge, error) {
+func (d *Daemon) judgeFor(ctx context.Context, request *tooldv1.ExplainRequest) (*judge, error) {
 	if request.GetSessionId() == "" {
-		return d.imagined(who, request.GetRoots(), request.GetOptions())
+		return d.imagined(principalOf(ctx), request.GetRoots(), request.GetOptions())
 	}
-	s, err := d.sessions.openSession(who, request.GetSessionId())
+	s, err := d.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -59,13 +58,7 @@ func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
 	}
 	account := d.ledger.Open(string(who))
 	defer account.Close()
-	if err := account.Fits(quota.Options, optionBytes(a.GetOptions(), a.GetEnv())); err != nil {
-		return quotaRefusal(err, "attach.options")
-	}
-	if err := account.Fits(quota.Tools, definitionBytes(a.GetClientTools())); err != nil {
-		return quotaRefusal(err, "attach.client_tools")
-	}
-	return nil
+	return fitting(account, definitionBytes(a.GetClientTools()), optionBytes(a.GetOptions(), a.GetEnv()))
 }
 
 // fits refuses an Attach that brings more than the limits allow, before anything of the session is changed.
@@ -75,14 +68,19 @@ func (r *requester) fits(offers []*clientTool, a *tooldv1.Attach) error {
 		if err != nil {
 			return err
 		}
-		if err := r.s.account.Fits(quota.Tools, bytes); err != nil {
-			return quotaRefusal(err, "attach.client_tools")
-		}
-		if err := r.s.account.Fits(quota.Options, optionBytes(merged(its.options, a.GetOptions()), its.shell.envWith(a))); err != nil {
-			return quotaRefusal(err, "attach.options")
-		}
-		return nil
+		return fitting(r.s.account, bytes, optionBytes(merged(its.options, a.GetOptions()), its.shell.envWith(a)))
 	})
+}
+
+// fitting refuses what an account has no room for: bytes of definitions of tools, and of options and environment.
+func fitting(account *quota.Account, tools, options int64) error {
+	if over := account.Fits(quota.Options, options); over != nil {
+		return quotaRefusal(over, "attach.options")
+	}
+	if over := account.Fits(quota.Tools, tools); over != nil {
+		return quotaRefusal(over, "attach.client_tools")
+	}
+	return nil
 }
 
 // reserve reserves what a stream brings beside options, which the session has taken already.
@@ -91,12 +89,12 @@ func (r *requester) reserve(its *state, st *stream, a *tooldv1.Attach) error {
 	if err != nil {
 		return err
 	}
-	if err := r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.envWith(a))); err != nil {
-		return quotaRefusal(err, "attach.env")
+	if over := r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.envWith(a))); over != nil {
+		return quotaRefusal(over, "attach.env")
 	}
-	if err := r.s.account.Hold(quota.Tools, bytes); err != nil {
+	if over := r.s.account.Hold(quota.Tools, bytes); over != nil {
 		_ = r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.env)) // which is no more
-		return quotaRefusal(err, "attach.client_tools")
+		return quotaRefusal(over, "attach.client_tools")
 	}
 	return nil
 }
@@ -111,16 +109,17 @@ func (h *shell) envWith(a *tooldv1.Attach) map[string]string {
 
 // reserveBuffers reserves the bytes of all buffers of the session. The error is the fault of the text that would pass a limit.
 func (r *requester) reserveBuffers(bytes int64) error {
-	var e *quota.Exceeded
-	if err := r.s.account.Hold(quota.Buffers, bytes); !errors.As(err, &e) {
-		return err
+	over := r.s.account.Hold(quota.Buffers, bytes)
+	if over == nil {
+		return nil
 	}
-	r.s.daemon.reclaimer.released(e.Wanted) // the text that came is garbage
-	retry := ""
-	if e.Scope != quota.Session {
+	r.s.daemon.reclaimer.released(over.Wanted) // the text that came is garbage
+	retry, details := "", overQuotaDetails{Status: "RESOURCE_EXHAUSTED", Scope: over.Scope.String(), Limit: over.Limit, Held: over.Held, Wanted: over.Wanted}
+	if over.Scope != quota.Session {
 		retry = fmt.Sprintf(" It can be sent again in %.0f s, when others may have left.", quotaRetry.Seconds())
+		details.RetryAfter = quotaRetry.Seconds()
 	}
-	return fault.Invalidf("buffer_too_large", "Its text in the editor was not taken: %s. Save and close some there.%s", quotaText(e), retry).At("/content").With(overQuota(e))
+	return fault.Invalidf("buffer_too_large", "Its text in the editor was not taken: %s. Save and close some there.%s", quotaText(over), retry).At("/content").With(details)
 }
 
 // overQuotaDetails say, for programs, which limit was reached. The status is what a method would have been refused with.
@@ -133,20 +132,8 @@ type overQuotaDetails struct {
 	RetryAfter float64 `json:"retry_after_seconds,omitempty"` // unset: waiting does not help
 }
 
-func overQuota(e *quota.Exceeded) overQuotaDetails {
-	details := overQuotaDetails{Status: "RESOURCE_EXHAUSTED", Scope: e.Scope.String(), Limit: e.Limit, Held: e.Held, Wanted: e.Wanted}
-	if e.Scope != quota.Session {
-		details.RetryAfter = quotaRetry.Seconds()
-	}
-	return details
-}
-
-// quotaRefusal returns the refusal of a request of which field holds what would pass a limit. err is an *quota.Exceeded.
-func quotaRefusal(err error, field string) error {
-	var e *quota.Exceeded
-	if !errors.As(err, &e) {
-		return err
-	}
+// quotaRefusal returns the refusal of a request of which field holds what would pass a limit.
+func quotaRefusal(e *quota.Exceeded, field string) error {
 	advice := "Send fewer or shorter ones."
 	about := []protoadapt.MessageV1{&errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{Subject: e.Scope.String(), Description: e.Error()}}}}
 	if e.Scope != quota.Session {

@@ -119,33 +119,26 @@ func (d *Daemon) maintain(ctx context.Context) {
 // nextCheck returns what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
 // reason why, or to see to what its client left behind.
 func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, wait time.Duration) {
+	limit := at.s.daemon.limits.SessionIdle
+	if at.s.meta.Anonymous {
+		limit = min(limit, maintenanceTick)
+	}
 	at.s.update(func(its *state) {
-		limit := at.s.daemon.limits.SessionIdle
-		if at.s.meta.Anonymous {
-			limit = min(limit, maintenanceTick)
-		}
 		left := time.Until(its.clients.deadline)
 		switch {
 		case its.stopping:
-			why, wait = "", maintenanceTick
-			return
+			wait = maintenanceTick
 		case unused && idle >= limit:
-			why, wait = fmt.Sprintf("it was not used for %s", limit), 0
-			return
+			why = fmt.Sprintf("it was not used for %s", limit)
 		case unused:
-			why, wait = "", limit-idle
-			return
+			wait = limit - idle
 		case its.clients.deadline.IsZero():
-			why, wait = "", maintenanceTick
-			return
+			wait = maintenanceTick
 		case left > 0:
-			why, wait = "", left
-			return
+			wait = left
 		case at.s.meta.Anonymous && !at.keeps(its):
-			why, wait = clientGone, 0
-			return
+			why = clientGone
 		}
-		why, wait = "", 0
 	})
 	return why, wait
 }

@@ -76,13 +76,10 @@ func (j *judge) policy() *policySnapshot {
 		return st
 	}
 	confining := j.daemon.confining(now, j.places.Roots(), owner, caching)
-	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots())}
+	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots()), Readable: each(now.AdditionalDirectories, pathOf)}
 	if j.outputs != "" {
 		extra.Readable = append(extra.Readable, j.outputs)
 		confining.Shown = append(confining.Shown, j.outputs)
-	}
-	for _, dir := range now.AdditionalDirectories {
-		extra.Readable = append(extra.Readable, dir.Path)
 	}
 	extra.Opened = openedTo(confining, j.places, extra.Readable)
 	temporary, whole := j.temporaries(now, extra.Opened)

@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -19,44 +20,38 @@ import (
 	"github.com/toold/toold/tools/exec/spool"
 )
 
-// A view is what can be read of a session. session is nil when it is closed.
+// A sessionRequest is a request about a session, which it names.
+type sessionRequest interface{ GetSessionId() string }
+
+// A sessionView is what can be read of a session.
 type sessionView struct {
 	daemon  *Daemon
 	name    string
+	meta    meta
 	log     *journal.Log
-	outputs *spool.Dir
-	session *session
-	byID    map[string]string // of a closed session: newest key by the client's id
+	session *session // nil: it is closed
 }
 
-// view finds a session of who's.
-func (x *sessionSet) view(who access.Principal, name string) (*sessionView, error) {
-	if s, ok := x.find(name); ok && s.meta.owner() == who {
-		return &sessionView{daemon: x.d, name: name, log: s.log, outputs: s.outputs, session: s}, nil
-	}
-	if !sessionName.MatchString(name) {
-		return nil, unknownSession(name)
+// view returns the session that a request names, if the client owns it.
+func (x *sessionSet) view(ctx context.Context, request sessionRequest) (*sessionView, error) {
+	who, name := principalOf(ctx), request.GetSessionId()
+	if s := x.owned(who, name); s != nil {
+		return &sessionView{x.d, name, s.meta, s.log, s}, nil
 	}
 	log, err := x.d.journal.Log(name)
-	if err != nil || x.keptMeta(name).owner() != who {
+	about := x.keptMeta(name)
+	if err != nil || about.owner() != who {
 		return nil, unknownSession(name)
 	}
-	outputs, err := x.outputs(name)
-	if err != nil {
-		return nil, err
+	return &sessionView{x.d, name, about, log, nil}, nil
+}
+
+// owned returns the open session of that name if it belongs to the principal; nil otherwise.
+func (x *sessionSet) owned(who access.Principal, name string) *session {
+	if s, ok := x.find(name); ok && s.meta.owner() == who {
+		return s
 	}
-	rows, err := callRows(log)
-	if err != nil {
-		return nil, journalRefusal(err)
-	}
-	l := &sessionView{daemon: x.d, name: name, log: log, outputs: outputs, byID: map[string]string{}}
-	newest := map[string]*callRow{}
-	for key, row := range rows {
-		if old := newest[row.ID]; !row.Free && (old == nil || old.compare(row) < 0) {
-			newest[row.ID], l.byID[row.ID] = row, key
-		}
-	}
-	return l, nil
+	return nil
 }
 
 // callRows reads what the journal keeps of a session's calls, by key.
@@ -83,23 +78,64 @@ func (r *callRow) compare(other *callRow) int {
 
 // roots returns the session's roots.
 func (l *sessionView) roots() ([]string, error) {
-	if l.session != nil {
-		return l.session.meta.Roots, nil
+	if len(l.meta.Roots) == 0 {
+		return nil, apierror.New(codes.DataLoss, "journal_damaged", "The description of session %q cannot be read.", l.name)
 	}
-	if about := l.daemon.sessions.keptMeta(l.name); len(about.Roots) > 0 {
-		return about.Roots, nil
-	}
-	return nil, apierror.New(codes.DataLoss, "journal_damaged", "The description of session %q cannot be read.", l.name)
+	return l.meta.Roots, nil
 }
 
-// key finds the newest call with the client's id.
-func (l *sessionView) key(id string) (key string, ok bool) {
-	if l.session == nil {
-		key, ok = l.byID[id]
-		return key, ok
+// outputs opens the folder with what the session's calls have printed.
+func (l *sessionView) outputs() (*spool.Dir, error) {
+	if l.session != nil {
+		return l.session.outputs, nil
 	}
-	l.session.update(func(its *state) { key, ok = its.ledger.byID[id] })
-	return key, ok
+	return l.daemon.sessions.outputs(l.name)
+}
+
+// key returns the key of the newest call with the client's id.
+func (l *sessionView) key(id string) (string, error) {
+	var key string
+	if l.session != nil {
+		l.session.update(func(its *state) { key = its.ledger.byID[id] })
+	} else {
+		rows, err := callRows(l.log)
+		if err != nil {
+			return "", journalRefusal(err)
+		}
+		kept := ledger{calls: rows, byID: map[string]string{}}
+		kept.findable()
+		key = kept.byID[id]
+	}
+	if key == "" {
+		return "", unknownCall(l.name, id)
+	}
+	return key, nil
+}
+
+// A story is what the records of a call come to.
+type story struct {
+	state             tooldv1.CallState
+	accepted, started journal.Record // without a number: there is none
+	question          journal.Record // the open one; without a number: there is none
+}
+
+func storyOf(records []journal.Record) story {
+	s := story{state: tooldv1.CallState_CALL_STATE_ACCEPTED}
+	for _, record := range records {
+		switch record.Kind {
+		case kindAccepted:
+			s.accepted = record
+		case kindQuestion:
+			s.question = record
+		case kindWithdrawn:
+			s.question = journal.Record{}
+		case kindStarted:
+			s.started, s.state = record, tooldv1.CallState_CALL_STATE_RUNNING
+		case kindResult:
+			s.state = tooldv1.CallState_CALL_STATE_ENDED
+		}
+	}
+	return s
 }
 
 // wireOf reads a record.

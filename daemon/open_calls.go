@@ -14,15 +14,8 @@ import (
 func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
 	response := &tooldv1.GetSessionResponse{Session: s.describe()}
 	for _, key := range s.openKeys() {
-		call, question, err := s.openCall(key)
-		if err != nil {
+		if err := s.addOpen(response, key); err != nil {
 			return nil, err
-		}
-		if call != nil {
-			response.OpenCalls = append(response.OpenCalls, call)
-		}
-		if question != nil {
-			response.OpenQuestions = append(response.OpenQuestions, question)
 		}
 	}
 	response.OpenQuestions = append(response.OpenQuestions, s.asker.questionsBeside()...)
@@ -54,35 +47,32 @@ func (s *session) openKeys() (keys []string) {
 	return keys
 }
 
-// openCall reads what a call's records say; nil, nil: it has ended meanwhile.
-func (s *session) openCall(key string) (call *tooldv1.OpenCall, question *tooldv1.Question, err error) {
+// addOpen adds what a call's records say; nothing: it has ended meanwhile.
+func (s *session) addOpen(response *tooldv1.GetSessionResponse, key string) error {
 	records, err := s.log.Find(key)
 	if err != nil {
-		return nil, nil, journalRefusal(err)
+		return journalRefusal(err)
 	}
-	for _, record := range records {
-		wire, err := wireOf(record)
+	told := storyOf(records)
+	if told.state == tooldv1.CallState_CALL_STATE_ENDED {
+		return nil
+	}
+	if told.accepted.Seq > 0 {
+		wire, err := wireOf(told.accepted)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		switch record.Kind {
-		case kindAccepted:
-			a := wire.GetAccepted()
-			call = &tooldv1.OpenCall{
-				ToolUseId: a.GetToolUseId(), Name: a.GetName(), Title: a.GetTitle(), Turn: wire.GetTurn(), TurnId: wire.GetTurnId(),
-				State: tooldv1.CallState_CALL_STATE_ACCEPTED,
-			}
-		case kindStarted:
-			if call != nil {
-				call.State = tooldv1.CallState_CALL_STATE_RUNNING
-			}
-		case kindQuestion:
-			question = wire.GetQuestion()
-		case kindWithdrawn:
-			question = nil
-		case kindResult:
-			return nil, nil, nil
-		}
+		a := wire.GetAccepted()
+		response.OpenCalls = append(response.OpenCalls, &tooldv1.OpenCall{
+			ToolUseId: a.GetToolUseId(), Name: a.GetName(), Title: a.GetTitle(), Turn: wire.GetTurn(), TurnId: wire.GetTurnId(), State: told.state,
+		})
 	}
-	return call, question, nil
+	if told.question.Seq > 0 {
+		wire, err := wireOf(told.question)
+		if err != nil {
+			return err
+		}
+		response.OpenQuestions = append(response.OpenQuestions, wire.GetQuestion())
+	}
+	return nil
 }

@@ -62,20 +62,19 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 		if err != nil {
 			return err
 		}
-		if err := s.account.Hold(quota.Options, optionBytes(after, its.shell.env)); err != nil {
-			return quotaRefusal(err, "options")
+		if over := s.account.Hold(quota.Options, optionBytes(after, its.shell.env)); over != nil {
+			return quotaRefusal(over, "options")
 		}
 		state := journal.Put{Key: keyOptions, Value: kept}
-		mode := modeOf(after, now)
-		changed := mode != modeOf(its.options, before)
+		had, mode := modeOf(its.options, before), modeOf(after, now)
 		its.options = after
-		if !changed {
+		if mode == had {
 			its.ledger.keep(state)
-			return nil
-		}
-		its.ledger.append(entry(nil, pipeline.Changed{Mode: &mode}, state))
-		if mode == permission.BypassPermissions {
-			its.ledger.append(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+		} else {
+			its.ledger.append(entry(nil, pipeline.Changed{Mode: &mode}, state))
+			if mode == permission.BypassPermissions {
+				its.ledger.append(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+			}
 		}
 		return nil
 	})
@@ -193,10 +192,8 @@ func misspelled(name string, builtIn []string) (near string) {
 
 // sameLetters reports whether two words differ in the places of their letters alone.
 func sameLetters(a, b string) bool {
-	letters := func(word string) []byte {
-		list := []byte(strings.ToLower(word))
-		slices.Sort(list)
-		return list
-	}
-	return slices.Equal(letters(a), letters(b))
+	one, other := []byte(strings.ToLower(a)), []byte(strings.ToLower(b))
+	slices.Sort(one)
+	slices.Sort(other)
+	return slices.Equal(one, other)
 }

@@ -234,7 +234,7 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
 		return nil, apierror.Invalidf("invalid_format", "format", "format has the value %d, which this daemon does not know.", request.GetFormat())
 	}
-	c, err := t.listing(ctx, request.GetSessionId())
+	c, err := t.listing(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -253,15 +253,15 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	if format, some := formatIn(request.GetFormat()); some {
 		response.DefinitionsJson, err = p.Definitions(format)
 	}
-	return response, cmp.Or(err, fitting(response))
+	return response, cmp.Or(err, shortenList(response))
 }
 
 // maxListed is how many bytes a list may have: most clients take messages of 4 MiB.
 const maxListed = 3 << 20
 
-// fitting leaves out of a list that is too long what it says twice, and what the session does not have. The error says that it
+// shortenList leaves out of a list that is too long what it says twice, and what the session does not have. The error says that it
 // is too long all the same.
-func fitting(list *tooldv1.ListToolsResponse) error {
+func shortenList(list *tooldv1.ListToolsResponse) error {
 	said := list.GetDefinitionsJson() != ""
 	for _, tool := range list.GetTools() {
 		if proto.Size(list) <= maxListed {
@@ -279,12 +279,12 @@ func fitting(list *tooldv1.ListToolsResponse) error {
 
 // listing returns the tools that are listed: those of the session of that name, when its MCP servers have had time to start, or
 // those that a new session would have.
-func (t *toolServer) listing(ctx context.Context, name string) (*catalog, error) {
-	if name == "" {
+func (t *toolServer) listing(ctx context.Context, request sessionRequest) (*catalog, error) {
+	if request.GetSessionId() == "" {
 		j, err := t.daemon.imagined(principalOf(ctx), nil, nil)
 		return &catalog{judge: j}, err
 	}
-	s, err := t.daemon.sessions.openSession(principalOf(ctx), name)
+	s, err := t.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}

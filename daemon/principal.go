@@ -67,8 +67,7 @@ func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
 		fields = append(fields, zap.Stringer("from", from.Addr))
 	}
 	reason := "unknown_peer"
-	var refused *apierror.Error
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*apierror.Error](err); is {
 		reason = refused.Reason
 		fields = append(fields, zap.NamedError("cause", refused.Cause))
 	}

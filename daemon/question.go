@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/toold/toold/daemon/settings"
 
 	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -19,15 +22,19 @@ import (
 )
 
 // An asker asks people: about calls, about servers of a workspace, and for what tools want to know.
-type asker struct{ s *session }
+type asker struct {
+	s         *session
+	approving sync.Mutex // held while servers are asked about, so that the newest settings are the last to count
+}
 
 // asked is a question that is open, or answered with yes before its call's turn has come. Used in the session's update alone,
 // but for settled.
 type asked struct {
-	key      string            // of the call, or of what else it is about
-	use      *pipeline.Use     // nil: it is about no call
-	question pipeline.Question // without Input and Diff, if it is about a call
-	settled  chan struct{}     // closed when done
+	key      string              // of the call, or of what else it is about
+	use      *pipeline.Use       // nil: it is about no call
+	server   *settings.MCPServer // that it is about; nil: it is about a call
+	question pipeline.Question   // without Input and Diff, if it is about a call
+	settled  chan struct{}       // closed when done
 	done     bool
 	input    string // what is to be run instead, as JSON; empty: as asked
 	err      error  // why it was not allowed
@@ -43,14 +50,12 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	}
 	var a *asked
 	ask.s.update(func(its *state) {
-		a = its.questions.asked[c.Key]
-		if a != nil && !a.question.Same(q) {
+		if a = its.questions.asked[c.Key]; a != nil && a.question.Same(q) {
+			return
+		} else if a != nil {
 			ask.withdraw(its, a, errMoot, "what it asks for has changed")
-			a = nil
 		}
-		if a == nil {
-			a = ask.open(its, c.Key, &c.Use, q)
-		}
+		a = ask.open(its, c.Key, &c.Use, q)
 	})
 	if a == nil {
 		return "", ask.cannotAsk(q)
@@ -199,6 +204,9 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 			ask.close(its, a, "answered: allowed")
 		} else {
 			ask.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
+			if a.server != nil {
+				its.questions.proposed[a.key] = true
+			}
 		}
 		form = a.question.Form != nil
 		title, rules = a.question.Title, ask.anchorRules(rules, a.question.Suggestions)
@@ -208,6 +216,9 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	})
 	if refused != nil {
 		return refused
+	}
+	if yes && a.server != nil {
+		ask.s.goUnlessStopping(func(context.Context) { ask.approve(a) })
 	}
 	if yes || a.use == nil {
 		return nil

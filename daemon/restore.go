@@ -42,13 +42,9 @@ func (x *sessionSet) restore() error {
 		return err
 	}
 	for _, info := range infos {
-		if unborn, err := x.removeUnborn(info); unborn || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if info.Sealed.IsZero() {
+		if unborn, err := x.removeUnborn(info); err != nil {
+			return err
+		} else if !unborn && info.Sealed.IsZero() {
 			x.notRestored[info.Name] = notRestored{info: info}
 			if _, err := x.bringBack(info.Name); err != nil {
 				x.d.Log.Warn("a session could not be brought back", zap.String("session", info.Name), zap.Error(err))
@@ -124,11 +120,9 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 		x.open[name] = s
 	}
 	x.mu.Unlock()
-	var refused *apierror.Error
-	switch {
-	case errors.As(err, &refused):
+	if refused, is := errors.AsType[*apierror.Error](err); is {
 		return nil, refused
-	case err != nil:
+	} else if err != nil {
 		return nil, journalRefusal(err)
 	}
 	if !s.meta.Anonymous {
@@ -148,9 +142,8 @@ func (x *sessionSet) bringBackAll() (left bool) {
 	}
 	x.mu.Unlock()
 	for _, name := range names {
-		if _, err := x.bringBack(name); err != nil {
-			left = true
-		}
+		_, err := x.bringBack(name)
+		left = left || err != nil
 	}
 	return left
 }
@@ -221,12 +214,12 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 		}
 	}
 	var lastTurn uint64
+	var active []string
 	read(keyDir, &its.shell.dir)
 	read(keyExports, &its.shell.exports)
 	read(keyTodos, &its.shell.todos)
 	read(keyRules, &its.questions.remembered)
 	read(keyAcked, &its.ledger.acked)
-	var active []string
 	if read(keyActive, &active); len(active) > 0 {
 		its.toolset.dynamic = &dynamicTools{active: active}
 	}
@@ -237,13 +230,12 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	}
 	seen := map[string]workspace.State{}
 	for key := range kept {
+		var offset int64
+		var known workspace.State
 		if task, ok := strings.CutPrefix(key, keyCursor); ok {
-			var offset int64
 			read(key, &offset)
 			its.shell.cursors[task] = offset
-		}
-		if real, ok := strings.CutPrefix(key, keySeen); ok {
-			var known workspace.State
+		} else if real, ok := strings.CutPrefix(key, keySeen); ok {
 			read(key, &known)
 			seen[real] = known
 		}

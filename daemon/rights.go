@@ -54,15 +54,9 @@ func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 // newPolicySnapshot combines settings and remembered rules. extra are the places beside the roots.
 func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *policySnapshot {
 	st := &policySnapshot{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
-	var others, public []string
-	for _, dir := range now.AdditionalDirectories {
-		others = append(others, dir.Path)
-	}
-	if now.PublicDirectories != nil {
-		public = []string{} // none, if the list is empty
-	}
-	for _, dir := range now.PublicDirectories {
-		public = append(public, dir.Path)
+	others, public := each(now.AdditionalDirectories, pathOf), each(now.PublicDirectories, pathOf)
+	if now.PublicDirectories != nil && public == nil {
+		public = []string{} // none
 	}
 	extra.Public, extra.Hidden = public, []string{d.StateDir}
 	places, err := base.Admit(extra)
@@ -80,32 +74,30 @@ func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, ba
 		}
 	}
 	st.rules, st.escape = permission.Compile(rules, st.anchors), escapeOf(now, st.anchors)
-	var wrong []string
-	st.programs, wrong = programs(now)
-	for _, text := range wrong {
-		st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, Text: text})
+	warn := func(code settings.WarningCode, at permission.Origin, format string, args ...any) {
+		st.warnings = append(st.warnings, settings.Warning{Code: code, File: at.File, Line: at.Line, Text: at.String() + ": " + fmt.Sprintf(format, args...)})
 	}
+	st.makePrograms()
+	known := append(d.toolNames(), each(st.programs, nameOf)...)
 	for _, rule := range rules {
-		if rule.IsUnknownTool(append(d.toolNames(), each(st.programs, nameOf)...)) {
-			st.warnings = append(st.warnings, settings.Warning{
-				Code: settings.UnknownTool, File: rule.Origin.File, Line: rule.Origin.Line, Tool: rule.Tool(),
-				Text: fmt.Sprintf("%s: the rule %q is about a tool that this daemon does not know", rule.Origin, rule.Text),
-			})
+		if rule.IsUnknownTool(known) {
+			warn(settings.UnknownTool, rule.Origin, "the rule %q is about a tool that this daemon does not know", rule.Text)
+			st.warnings[len(st.warnings)-1].Tool = rule.Tool()
 		}
 	}
 	if now.Mode != nil && now.Mode.Mode == permission.BypassPermissions {
-		code, warning := settings.NoSandbox, d.bypassWarning()
 		if at := now.BypassDisabled; at != nil {
-			code, warning = settings.Wrong, fmt.Sprintf("%s: the mode bypassPermissions has no effect: it is switched off in %s", now.Mode.Origin, at)
+			warn(settings.Wrong, now.Mode.Origin, "the mode bypassPermissions has no effect: it is switched off in %s", at)
+		} else {
+			st.warnings = append(st.warnings, settings.Warning{Code: settings.NoSandbox, File: now.Mode.Origin.File, Line: now.Mode.Origin.Line, Text: d.bypassWarning()})
 		}
-		st.warnings = append(st.warnings, settings.Warning{Code: code, File: now.Mode.Origin.File, Line: now.Mode.Origin.Line, Text: warning})
 	}
 	if at := now.Sandbox.Disabled; at != nil {
-		st.warnings = append(st.warnings, settings.Warning{Code: settings.NoSandbox, File: at.File, Line: at.Line, Text: fmt.Sprintf("%s: sandbox.enabled switches the sandbox off: processes can do what the daemon's user can", at)})
+		warn(settings.NoSandbox, *at, "sandbox.enabled switches the sandbox off: processes can do what the daemon's user can")
 	}
 	for _, socket := range now.Sandbox.UnixSockets {
 		if now.Sandbox.AllUnixSockets == nil && runtime.GOOS == "linux" {
-			st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, File: socket.Origin.File, Line: socket.Origin.Line, Text: fmt.Sprintf("%s: sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Origin, socket.Path)})
+			warn(settings.Wrong, socket.Origin, "sandbox.network.allowUnixSockets: a single socket (%s) cannot be opened on Linux; none is. allowAllUnixSockets opens all.", socket.Path)
 		}
 	}
 	st.hooks = now.Hooks
@@ -161,8 +153,7 @@ func modesOpen(o *tooldv1.Options, now *settings.Settings, userFile string) (mod
 // switched off.
 func checkSettings(now *settings.Settings, o *tooldv1.Options) error {
 	for _, err := range now.Broken {
-		var broken *settings.FileError
-		if errors.As(err, &broken) && broken.File == settings.SessionText {
+		if broken, is := errors.AsType[*settings.FileError](err); is && broken.File == settings.SessionText {
 			return apierror.Invalidf("invalid_settings", "options.settings_json", "%v.", err)
 		}
 	}

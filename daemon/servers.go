@@ -13,7 +13,6 @@ import (
 
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -149,35 +148,30 @@ func (j *judge) languageServers() []language.Server {
 		case l.Off && at >= 0:
 			list = slices.Delete(list, at, at+1)
 		case !l.Off:
-			list[at].Command = preferred(l.Command, list[at].Command)
-			list[at].Extensions = preferred(l.Extensions, list[at].Extensions)
+			if l.Command != nil {
+				list[at].Command = l.Command
+			}
+			if l.Extensions != nil {
+				list[at].Extensions = l.Extensions
+			}
 		}
 	}
 	return list
 }
 
-// preferred is what was said, if anything was.
-func preferred(said, usual []string) []string {
-	if said != nil {
-		return said
-	}
-	return usual
-}
-
-// programs makes the tools that settings name as programs, and says what is wrong with others.
-func programs(now *settings.Settings) (made []tools.Tool, warnings []string) {
-	for _, p := range now.Programs {
+// programs makes the tools that settings name as programs, and warns of what is wrong with others.
+func (st *policySnapshot) makePrograms() {
+	for _, p := range st.settings.Programs {
 		tool, err := program.Tool(program.Program{
 			Name: p.Name, Description: p.Description, InputSchema: p.InputSchema, Command: p.Command, ReadOnly: p.ReadOnly,
 			Timeout: p.Timeout, CacheTTL: p.CacheTTL, Origin: p.Origin.String(),
 		})
 		if err != nil {
-			warnings = append(warnings, err.Error())
-			continue
+			st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, Text: err.Error()})
+		} else {
+			st.programs = append(st.programs, tool)
 		}
-		made = append(made, tool)
 	}
-	return made, warnings
 }
 
 // diagnosticsTime is how long an edit's result waits for diagnostics; part of the contract.

@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -299,16 +300,20 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 		return nil, apierror.Invalidf("invalid_root", "roots", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots)
 	}
 	for _, root := range roots {
+		why := ""
 		info, err := os.Stat(root)
 		switch {
 		case !filepath.IsAbs(root):
-			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q is not an absolute path.", short(root))
+			why = "is not an absolute path"
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q does not exist.", short(root))
+			why = "does not exist"
 		case err != nil:
-			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q cannot be used: %v.", short(root), err)
+			why = fmt.Sprintf("cannot be used: %v", err)
 		case !info.IsDir():
-			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q is not a directory.", short(root))
+			why = "is not a directory"
+		}
+		if why != "" {
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q %s.", short(root), why)
 		}
 	}
 	places, err := workspace.Open(roots, locks)

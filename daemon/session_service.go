@@ -26,7 +26,7 @@ type sessionServer struct {
 // GetSession returns one session.
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)
-	if s, ok := x.daemon.sessions.find(request.GetSessionId()); ok && s.meta.owner() == who {
+	if s := x.daemon.sessions.owned(who, request.GetSessionId()); s != nil {
 		return s.describeOpen()
 	}
 	infos, err := x.daemon.journal.Logs()
@@ -88,7 +88,7 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
-	look, err := x.daemon.sessions.view(principalOf(g.Context()), request.GetSessionId())
+	look, err := x.daemon.sessions.view(g.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 
 // Answer answers a question from outside of the stream.
 func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 
 // CancelCall stops one call, or the background task that it has left.
 func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 
 // Interrupt interrupts the running calls on behalf of the user.
 func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.Interrup
 
 // CancelTurn stops one turn, or all that are open.
 func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelTurnRequest) (*tooldv1.CancelTurnResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 
 // KillTask ends a background task.
 func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskRequest) (*tooldv1.KillTaskResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 
 // CloseSession stops everything of a session and ends it.
 func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -217,12 +217,12 @@ func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.Close
 	return &tooldv1.CloseSessionResponse{}, nil
 }
 
-// openSession finds a session of who's that is not closed.
-func (x *sessionSet) openSession(who access.Principal, name string) (*session, error) {
-	if s, err := x.bringBackFor(who, name); s != nil || err != nil {
+// openSession returns the session that a request names, if the client owns it and it is not closed.
+func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*session, error) {
+	if s, err := x.bringBackFor(principalOf(ctx), request.GetSessionId()); s != nil || err != nil {
 		return s, err
 	}
-	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", short(name))
+	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", short(request.GetSessionId()))
 }
 
 // openCalls returns the keys of the calls that run or are asked about.

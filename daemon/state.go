@@ -50,7 +50,7 @@ type questions struct {
 	asked      map[string]*asked // by call
 	ahead      []*pipeline.Call  // that are still to ask ahead; the first is at it
 	remembered []remembered
-	proposed   map[string]bool // MCP servers that users were asked about or notified of
+	proposed   map[string]bool // MCP servers that users have refused or were notified of
 	canAsk     bool            // the last main stream could answer
 }
 

@@ -154,25 +154,14 @@ func (st *stream) resume(key string) error {
 	if err != nil {
 		return journalRefusal(err)
 	}
-	var question journal.Record
-	for _, record := range records {
-		switch record.Kind {
-		case kindQuestion:
-			question = record
-		case kindWithdrawn:
-			question = journal.Record{}
-		case kindStarted:
-			if record.Seq <= st.sent {
-				st.running[key] = st.followCall(key)
-			}
-		case kindResult:
-			delete(st.running, key)
-		}
+	told := storyOf(records)
+	if told.state == tooldv1.CallState_CALL_STATE_RUNNING && told.started.Seq <= st.sent {
+		st.running[key] = st.followCall(key)
 	}
-	if question.Seq == 0 || question.Seq > st.sent {
+	if told.question.Seq == 0 || told.question.Seq > st.sent {
 		return nil
 	}
-	return st.sendRecord(question, func(*tooldv1.ExecuteResponse) {})
+	return st.sendRecord(told.question, func(*tooldv1.ExecuteResponse) {})
 }
 
 // finishing reports whether the stream ends when it has caught up, and with which error: when it does not follow, when it
@@ -290,14 +279,14 @@ func (st *stream) repeat(key string) {
 
 // journalRefusal puts an error of the journal into a status.
 func journalRefusal(err error) error {
-	var corrupt *journal.CorruptError
-	var gone *journal.GoneError
-	switch {
-	case errors.As(err, &gone):
+	if gone, is := errors.AsType[*journal.GoneError](err); is {
 		return apierror.Preconditionf("journal_gone", "", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
+	}
+	_, corrupt := errors.AsType[*journal.CorruptError](err)
+	switch {
 	case errors.Is(err, journal.ErrFull):
 		return apierror.New(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
-	case errors.As(err, &corrupt):
+	case corrupt:
 		return apierror.New(codes.DataLoss, "journal_damaged", "The journal is damaged: %v.", err)
 	case errors.Is(err, journal.ErrNotFound):
 		return apierror.NotFoundf("unknown_session", "", "The session's records are gone.")

@@ -102,13 +102,13 @@ func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolReq
 
 // ReadOutput streams what a call has printed.
 func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.ToolService_ReadOutputServer) error {
-	look, err := t.daemon.sessions.view(principalOf(g.Context()), request.GetSessionId())
+	look, err := t.daemon.sessions.view(g.Context(), request)
 	if err != nil {
 		return err
 	}
-	key, ok := look.key(request.GetToolUseId())
-	if !ok {
-		return unknownCall(request.GetSessionId(), request.GetToolUseId())
+	key, err := look.key(request.GetToolUseId())
+	if err != nil {
+		return err
 	}
 	if request.GetChannel() < 0 || request.GetChannel() > tooldv1.Channel_CHANNEL_STDERR {
 		return apierror.Invalidf("invalid_channel", "channel", "channel has the value %d, which this daemon does not know.", request.GetChannel())
@@ -116,7 +116,11 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 	if max(request.GetOffset(), request.GetLimit()) > math.MaxInt64 {
 		return apierror.Invalidf("invalid_offset", "offset", "offset and limit are at most %d.", int64(math.MaxInt64))
 	}
-	reader := outputReader{look: look, key: key, request: request, send: g.Send}
+	outputs, err := look.outputs()
+	if err != nil {
+		return err
+	}
+	reader := outputReader{look.session, outputs, outputName(look.name, key), key, request, g.Send}
 	return reader.run(g.Context())
 }
 
@@ -126,8 +130,10 @@ func unknownCall(session, id string) error {
 
 // outputReader is one ReadOutput under way.
 type outputReader struct {
-	look    *sessionView
-	key     string
+	session *session // nil: it is closed
+	outputs *spool.Dir
+	name    string // of the output
+	key     string // of the call
 	request *tooldv1.ReadOutputRequest
 	send    func(*tooldv1.ReadOutputResponse) error
 }
@@ -186,12 +192,12 @@ func (r *outputReader) next(out *spool.Output, offset int64, buffer []byte) ([]b
 
 // output finds the call's output; changed is signalled when there may be more, ended says that there will not.
 func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, ended bool) {
-	if s := r.look.session; s != nil {
-		if out, changed, running := s.following(r.key); running {
+	if r.session != nil {
+		if out, changed, running := r.session.following(r.key); running {
 			return out, changed, false
 		}
 	}
-	out, err := r.look.outputs.Find(outputName(r.look.name, r.key))
+	out, err := r.outputs.Find(r.name)
 	if err != nil { // it never had a byte, or is not kept any more
 		return nil, nil, true
 	}
@@ -217,22 +223,22 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 
 // GetCall returns a call's records.
 func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
-	look, err := t.daemon.sessions.view(principalOf(ctx), request.GetSessionId())
+	look, err := t.daemon.sessions.view(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	key, ok := look.key(request.GetToolUseId())
-	if !ok {
-		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
+	key, err := look.key(request.GetToolUseId())
+	if err != nil {
+		return nil, err
 	}
 	records, err := look.log.Find(key)
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
 	if len(records) == 0 {
-		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
+		return nil, unknownCall(look.name, request.GetToolUseId())
 	}
-	response := &tooldv1.GetCallResponse{State: tooldv1.CallState_CALL_STATE_ACCEPTED}
+	response := &tooldv1.GetCallResponse{State: storyOf(records).state}
 	for _, record := range records {
 		wire, err := wireOf(record)
 		if err != nil {
@@ -240,12 +246,6 @@ func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallReques
 		}
 		if accepted := wire.GetAccepted(); accepted != nil {
 			response.InputJson, accepted.InputJson = accepted.GetInputJson(), ""
-		}
-		switch record.Kind {
-		case kindStarted:
-			response.State = tooldv1.CallState_CALL_STATE_RUNNING
-		case kindResult:
-			response.State = tooldv1.CallState_CALL_STATE_ENDED
 		}
 		response.Records = append(response.Records, wire)
 	}

@@ -66,7 +66,7 @@ func (in inlet) beginTurn(id string) *turn {
 		its.ledger.turns[t.number] = t
 	})
 	in.s.queue.SetFeed(feedOf(t.options))
-	in.s.queue.SetConcurrency(concurrencyOf(t.options))
+	in.s.queue.SetConcurrency(cmp.Or(int(t.options.GetMaxConcurrency()), scheduler.DefaultConcurrency))
 	return t
 }
 
