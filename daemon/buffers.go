@@ -6,7 +6,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s := st.session
 	real, err := s.requests.bufferOf(wire.GetPath())
 	if err == nil {
-		s.requests.replaceBuffers(real, st)
+		s.requests.forgetBuffer(real, func(editor *stream) bool { return editor != st }) // versions are each editor's own
 		err = s.requests.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), bytesOf(wire.GetContent()))
 	}
 	if err != nil {
@@ -62,17 +61,16 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 // untaken are the codes of buffers that are known, though their text is not held.
 var untaken = []string{"buffer_too_large", "invalid_input"}
 
-// replaceBuffers forgets what another stream has said of the file: versions are each editor's own.
-func (r *requester) replaceBuffers(real string, st *stream) {
-	var taken bool
+// forgetBuffer forgets what has been said of a file by the stream that has its buffer, if by is true of that stream.
+func (r *requester) forgetBuffer(real string, by func(editor *stream) bool) {
+	var had bool
 	r.s.update(func(its *state) {
-		other := its.clients.editors[real]
-		taken = other != nil && other != st
-		if taken {
+		editor := its.clients.editors[real]
+		if had = editor != nil && by(editor); had {
 			delete(its.clients.editors, real)
 		}
 	})
-	if taken {
+	if had {
 		r.buffers.Closed(real)
 	}
 }
@@ -86,17 +84,9 @@ type bufferNamed struct {
 
 // closed forgets a buffer of the stream's.
 func (st *stream) closed(wire *tooldv1.BufferClosed) {
-	s := st.session
-	real, err := s.requests.bufferOf(wire.GetPath())
-	var mine bool
-	s.update(func(its *state) {
-		mine = err == nil && its.clients.editors[real] == st
-		if mine {
-			delete(its.clients.editors, real)
-		}
-	})
-	if mine {
-		s.requests.buffers.Closed(real)
+	requests := &st.session.requests
+	if real, err := requests.bufferOf(wire.GetPath()); err == nil {
+		requests.forgetBuffer(real, func(editor *stream) bool { return editor == st })
 	}
 }
 
@@ -182,14 +172,11 @@ func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note str
 		}
 	})
 	asking.Wait()
-	var names []string
-	for _, buffer := range r.buffers.Unsaved() {
-		names = append(names, buffer.Path)
-	}
+	names := each(r.buffers.Unsaved(), func(b workspace.Buffer) string { return b.Path })
 	if len(names) == 0 {
 		return ""
 	}
-	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + listedPaths(names) + "."
+	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + someOf(names, shownTools) + "."
 }
 
 var errUnsaved = errors.New("the editor has not saved in time")
@@ -204,16 +191,6 @@ func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 		}
 	}
 	return found
-}
-
-// listedPaths names files in a sentence, the first of them if they are many.
-func listedPaths(names []string) string {
-	more := ""
-	if len(names) > shownTools {
-		more = fmt.Sprintf(" and %d more", len(names)-shownTools)
-		names = names[:shownTools]
-	}
-	return strings.Join(names, ", ") + more
 }
 
 // conflicting returns a sentence about a buffer's file that has changed while a process ran.

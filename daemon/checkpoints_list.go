@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -58,10 +59,7 @@ type listing struct {
 
 func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 	response := &tooldv1.ListCheckpointsResponse{}
-	limit := int(min(l.request.GetLimit(), mostListedCheckpoints))
-	if limit == 0 {
-		limit = listedCheckpoints
-	}
+	limit := cmp.Or(int(min(l.request.GetLimit(), mostListedCheckpoints)), listedCheckpoints)
 	from, named := len(l.history), 0
 	if token := l.request.GetPageToken(); token != "" {
 		from = slices.IndexFunc(l.history, func(p checkpoint.Past) bool { return tokenOf(p) == token })
@@ -73,12 +71,9 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 		if i >= from || !l.wants(p) {
 			continue
 		}
-		if len(response.Checkpoints) == limit {
-			response.NextPageToken = tokenOf(l.history[i+1])
-			break
-		}
 		wire := l.checkpoint(p, l.undone[i])
-		if named += bytesBesideDiffs(wire); named > 2*shownNames && len(response.Checkpoints) > 0 {
+		named += bytesBesideDiffs(wire)
+		if listed := len(response.Checkpoints); listed == limit || listed > 0 && named > 2*shownNames {
 			response.NextPageToken = tokenOf(l.history[i+1])
 			break
 		}

@@ -170,12 +170,7 @@ func (r *restore) refusal() error {
 	if len(conflicts) == 0 || r.request.GetForce() {
 		return nil
 	}
-	const named = 10
-	list := strings.Join(conflicts[:min(len(conflicts), named)], ", ")
-	if more := len(conflicts) - named; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list))
+	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(someOf(conflicts, shownTools)))
 }
 
 // carryOut runs the call and gives the response as it came out.
@@ -219,20 +214,15 @@ func (r *restore) input() checkpoint.Input {
 
 // ended puts how the call ended into the response. What is not done is an error.
 func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolResult) (*tooldv1.RestoreResponse, error) {
-	code, wrong := codes.OK, result.GetError()
-	switch result.GetOutcome() {
-	case tooldv1.Outcome_OUTCOME_OK:
-	case tooldv1.Outcome_OUTCOME_DENIED:
-		code = codes.PermissionDenied
-	case tooldv1.Outcome_OUTCOME_INVALID:
-		code = codes.FailedPrecondition
-	case tooldv1.Outcome_OUTCOME_ERROR:
-		code = codes.Internal
-		if wrong.GetCode() == "disk_full" {
-			code = codes.ResourceExhausted
-		}
-	default:
+	code, known := map[tooldv1.Outcome]codes.Code{
+		tooldv1.Outcome_OUTCOME_OK: codes.OK, tooldv1.Outcome_OUTCOME_DENIED: codes.PermissionDenied,
+		tooldv1.Outcome_OUTCOME_INVALID: codes.FailedPrecondition, tooldv1.Outcome_OUTCOME_ERROR: codes.Internal,
+	}[result.GetOutcome()]
+	wrong := result.GetError()
+	if !known {
 		code = codes.Aborted
+	} else if wrong.GetCode() == "disk_full" {
+		code = codes.ResourceExhausted
 	}
 	if code != codes.OK {
 		return nil, apierror.New(code, wrong.GetCode(), "%s", wrong.GetMessage())

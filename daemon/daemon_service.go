@@ -61,20 +61,14 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 
 // warned returns what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
 func (d *Daemon) warned(who access.Principal) []settings.Warning {
-	var warnings []settings.Warning
-	for _, text := range d.warnings {
-		warnings = append(warnings, inDaemon(text))
-	}
-	warnings = append(warnings, d.settings.Load(settings.Scope{}).Warnings...)
+	warnings := slices.Concat(each(d.warnings, inDaemon), d.settings.Load(settings.Scope{}).Warnings)
 	if err := d.journal.Damaged(); err != nil {
 		warnings = append(warnings, inDaemon(fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err)))
 	}
 	if d.journal.Full() {
 		warnings = append(warnings, inDaemon("the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room"))
 	}
-	for _, text := range d.endpoints.restore() {
-		warnings = append(warnings, inDaemon(text))
-	}
+	warnings = append(warnings, each(d.endpoints.restore(), inDaemon)...)
 	d.sessions.mu.Lock()
 	missing := maps.Clone(d.sessions.notRestored)
 	d.sessions.mu.Unlock()

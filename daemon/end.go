@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/scheduler/hook"
+
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/journal"
@@ -278,7 +280,7 @@ func (rec *recorder) remove(its *state, t *turn, e ending) {
 	its.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
-	if len(rec.s.notifier.batchHooks()) > 0 {
+	if rec.s.notifier.mayRun(hook.PostToolBatch, "", false) {
 		t.hookCalls[e.use.Index] = batchCall(e)
 	}
 	rec.finishTurn(its, t)

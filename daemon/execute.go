@@ -243,7 +243,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-	st.arrival, st.pid = arrivalOf(ctx), access.PIDOf(ctx)
+	st.arrival, st.pid = admissionOf(ctx).arrival, access.PIDOf(ctx)
 	if err := at.refuse(its, st, a); err != nil {
 		st.cursor.Close()
 		return err

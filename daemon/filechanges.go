@@ -43,38 +43,32 @@ type fileChange struct {
 
 // reviewFileWatch begins or ends the watching, as the attached streams want. It must not be called inside an update.
 func (r *requester) reviewFileWatch() {
-	var w, ended *fileWatch
+	var begun, ended *fileWatch
 	var err error
 	r.s.update(func(its *state) {
 		wanted := false
 		for st := range its.clients.streams {
-			wanted = wanted || st.fileChanges
+			wanted = wanted || st.fileChanges && !its.stopping
 		}
-		wanted = wanted && !its.stopping
-		switch before := its.clients.watching; {
-		case wanted == (before != nil):
-		case before != nil:
+		if before := its.clients.watching; before != nil && !wanted {
 			ended, its.clients.watching = before, nil
-		default:
-			w = &fileWatch{session: r.s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
+		} else if before == nil && wanted {
+			w := &fileWatch{session: r.s, waiting: map[string]bool{}, told: map[string]workspace.State{}}
 			if w.watch, err = workspace.NewWatch(w.touched); err == nil {
-				its.clients.watching = w
+				begun, its.clients.watching = w, w
 			}
 		}
 	})
 	switch {
+	case err != nil:
+		r.s.notifier.noticef("file_changes_limited", "", "Changes of files are not told: this system watches no more (%v).", err)
 	case ended != nil:
 		ended.watch.Close()
-		return
-	case w == nil:
-		return
-	case err != nil:
-		r.s.notifier.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: fmt.Sprintf("Changes of files are not told: this system watches no more (%v).", err)})
-		return
+	case begun != nil:
+		known := r.s.judge.readState.Paths()
+		r.watchAlso(slices.Values(known))
+		begun.touched(known) // what has changed while it was not watched
 	}
-	known := r.s.judge.readState.Paths()
-	r.watchAlso(slices.Values(known))
-	w.touched(known) // what has changed while it was not watched
 }
 
 // watchAlso watches files that the session has come to know. It must not be called inside an update.
@@ -83,19 +77,14 @@ func (r *requester) watchAlso(files iter.Seq[string]) {
 	if w == nil {
 		return
 	}
-	missed := 0
+	missed := false
 	for real := range files {
-		if !w.watch.Add(real) {
-			missed++
-		}
+		missed = !w.watch.Add(real) || missed
 	}
-	var tell bool
-	r.s.update(func(*state) {
-		tell = missed > 0 && !w.limited
-		w.limited = w.limited || missed > 0
-	})
-	if tell {
-		r.s.notifier.notify(nil, pipeline.Noticed{Code: "file_changes_limited", Message: "Changes of some files are not told: their directory is gone, or too many directories are watched already."})
+	var before bool
+	r.s.update(func(*state) { before, w.limited = w.limited, w.limited || missed })
+	if missed && !before {
+		r.s.notifier.noticef("file_changes_limited", "", "Changes of some files are not told: their directory is gone, or too many directories are watched already.")
 	}
 }
 
@@ -153,14 +142,12 @@ func (w *fileWatch) notify(files []string) {
 
 // String returns the event as text.
 func (c fileChanges) String() string {
-	var names []string
-	for _, f := range c.Files[:min(len(c.Files), 3)] {
-		name := f.Path
+	names := each(c.Files[:min(len(c.Files), 3)], func(f fileChange) string {
 		if f.Removed {
-			name += " (removed)"
+			return f.Path + " (removed)"
 		}
-		names = append(names, name)
-	}
+		return f.Path
+	})
 	text := strings.Join(names, ", ")
 	if more := len(c.Files) - len(names) + c.More; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -45,12 +45,20 @@ func (rec *recorder) Notice(c *pipeline.Call, n pipeline.Noticed) {
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
 func noRule(permission.Rule) bool { return false }
 
-// startHooks lets the hooks of an event know. about is what a matcher is held against; empty: the event has no such thing.
-func (nt *notifier) startHooks(in hook.Input, about string) {
-	if st := nt.s.judge.snapshot.Load(); st != nil && len(st.hooks.For(in.Event, about, noRule)) == 0 {
-		return
+// mayRun reports whether an event has hooks, as far as that is known without looking at files, and unless when nothing is known yet.
+// about is what a matcher is held against; empty: the event has no such thing.
+func (nt *notifier) mayRun(event, about string, unless bool) bool {
+	if st := nt.s.judge.snapshot.Load(); st != nil {
+		return len(st.hooks.For(event, about, noRule)) > 0
 	}
-	nt.s.Later(func(ctx context.Context) { nt.runHooks(ctx, in, about) })
+	return unless
+}
+
+// startHooks lets the hooks of an event know.
+func (nt *notifier) startHooks(in hook.Input, about string) {
+	if nt.mayRun(in.Event, about, true) {
+		nt.s.Later(func(ctx context.Context) { nt.runHooks(ctx, in, about) })
+	}
 }
 
 // runHooks runs the hooks of an event and returns when they have ended.
@@ -76,20 +84,10 @@ func (nt *notifier) runHooks(ctx context.Context, in hook.Input, about string) {
 	}
 }
 
-// batchHooks returns the PostToolBatch hooks, as far as it is known without looking at files.
-func (nt *notifier) batchHooks() []*hook.Hook {
-	st := nt.s.judge.snapshot.Load()
-	if st == nil {
-		return nil
-	}
-	return st.hooks.For(hook.PostToolBatch, "", noRule)
-}
-
 // runBatchHooks lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
 func (nt *notifier) runBatchHooks(ctx context.Context, t *turn) {
-	var in hook.Input
+	in := hook.Input{Event: hook.PostToolBatch}
 	nt.s.update(func(*state) {
-		in = hook.Input{Event: hook.PostToolBatch}
 		for _, index := range slices.Sorted(maps.Keys(t.hookCalls)) {
 			in.Calls = append(in.Calls, t.hookCalls[index])
 		}

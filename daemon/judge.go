@@ -62,7 +62,12 @@ func (its *state) basis() basis {
 func (j *judge) with(change *tooldv1.Options) *judge {
 	b := j.basis()
 	b.options = merged(b.options, change)
-	return &judge{scope: j.scope, changed: func(_, _ *policySnapshot) {}, basis: func() basis { return b }}
+	return j.scope.judge(b)
+}
+
+// judge returns a judge of what does not change.
+func (sc scope) judge(b basis) *judge {
+	return &judge{scope: sc, basis: func() basis { return b }, changed: func(_, _ *policySnapshot) {}}
 }
 
 // policy returns what follows from settings and remembered rules. It looks at the settings files each time, so that a saved

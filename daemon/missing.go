@@ -52,15 +52,7 @@ func (at *attachments) missed(after uint64) (warnings []settings.Warning) {
 	if first := at.s.log.First(); after > 0 && after+1 < first {
 		warnings = append(warnings, inDaemon(fmt.Sprintf("The records %d to %d of this session are not kept any more.", after+1, first-1)))
 	}
-	return append(warnings, at.damage()...)
-}
-
-// damage warns of what the session has lost to damage.
-func (at *attachments) damage() (warnings []settings.Warning) {
 	for _, gap := range at.s.log.Gaps() {
-		if gap.Last < at.s.log.First() {
-			continue
-		}
 		warnings = append(warnings, inDaemon(fmt.Sprintf("The records %d to %d of this session are lost: the journal was damaged.", gap.First, gap.Last)))
 	}
 	return warnings

@@ -24,7 +24,7 @@ import (
 	"github.com/toold/toold/tools/text/nearest"
 )
 
-// A dynamic is what comes and goes of a session's tools while it is open. It is not changed once it is made.
+// A dynamicTools is what comes and goes of a session's tools while it is open. It is not changed once it is made.
 type dynamicTools struct {
 	servers []tools.Tool // of MCP servers
 	clients []tools.Tool
@@ -53,12 +53,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if p := c.pooled.Load(); p != nil && p.policy == st && p.options == options && p.supply == supplied {
 		return p.Pool
 	}
-	list := slices.Concat(c.judge.daemon.Tools, st.programs)
-	var active []string
-	if supplied != nil {
-		list = slices.Concat(list, supplied.servers, supplied.clients)
-		active = supplied.active
-	}
+	list := slices.Concat(c.judge.daemon.Tools, st.programs, supplied.servers, supplied.clients)
 	env := &tools.Env{Dir: b.shell.dir, Environ: b.shell.environ(st), Languages: c.judge.languages}
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
@@ -73,7 +68,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if c.judge.meta.Anonymous { // a client that names a tool there knows it, and no prompt is made of its tools
 		deferAbove = -1
 	}
-	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, active)
+	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, supplied.active)
 	c.pooled.Store(&pooled{made, st, options, supplied})
 	return made
 }
@@ -92,10 +87,7 @@ func (h *toolHost) refreshTools(change func(*dynamicTools)) {
 
 // changeDynamic does the first half.
 func (t *toolset) changeDynamic(change func(*dynamicTools)) {
-	next := dynamicTools{}
-	if t.dynamic != nil {
-		next = *t.dynamic
-	}
+	next := *t.dynamic
 	change(&next)
 	t.dynamic = &next
 }
@@ -126,24 +118,22 @@ func (h *toolHost) announceTools() {
 }
 
 // changesIn puts what has come and gone into a clause.
-func changesIn(c toolsChanged) string {
-	text := ""
-	for _, part := range []struct {
-		verb  string
-		names []string
-	}{{"added", c.Added}, {"removed", c.Removed}} {
-		names := part.names
-		if len(names) == 0 {
-			continue
-		}
-		more := ""
-		if len(names) > shownTools {
-			more = fmt.Sprintf(" and %d more", len(names)-shownTools)
-			names = names[:shownTools]
-		}
-		text += "; " + part.verb + ": " + strings.Join(names, ", ") + more
+func changesIn(c toolsChanged) (text string) {
+	if len(c.Added) > 0 {
+		text += "; added: " + someOf(c.Added, shownTools)
+	}
+	if len(c.Removed) > 0 {
+		text += "; removed: " + someOf(c.Removed, shownTools)
 	}
 	return text
+}
+
+// someOf names the first of a list in a sentence, and counts the rest.
+func someOf(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // shownTools is how many names of tools stand in a sentence.
@@ -156,10 +146,7 @@ func without(names, others []string) []string {
 
 // activate adds deferred tools to those that the session has, and gives those that are new among them.
 func (h *toolHost) activate(its *state, names []string) (fresh []string) {
-	var before []string
-	if its.toolset.dynamic != nil {
-		before = its.toolset.dynamic.active
-	}
+	before := its.toolset.dynamic.active
 	if fresh = without(names, before); len(fresh) > 0 {
 		its.toolset.changeDynamic(func(next *dynamicTools) { next.active = slices.Concat(before, fresh) })
 		h.s.Later(func(context.Context) { h.announceTools() })

@@ -20,13 +20,21 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 )
 
-type principalKey struct{}
+// An admission is what is known of a request since it was let in. It is empty for what did not come over the wire.
+type admission struct {
+	who     access.Principal
+	arrival uint64 // its place among all requests of the daemon, in the order in which they were sent
+}
+
+type admissionKey struct{}
+
+func admissionOf(ctx context.Context) admission {
+	found, _ := ctx.Value(admissionKey{}).(admission)
+	return found
+}
 
 // principalOf is who sent the request.
-func principalOf(ctx context.Context) access.Principal {
-	who, _ := ctx.Value(principalKey{}).(access.Principal) // empty: it did not come over the wire
-	return who
-}
+func principalOf(ctx context.Context) access.Principal { return admissionOf(ctx).who }
 
 // owner is whose the session is. Those of an older daemon are its user's.
 func (m meta) owner() access.Principal {
@@ -45,8 +53,8 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 		d.logRefused(ctx, request.FullMethodName, err)
 		return ctx, err
 	}
-	ctx = context.WithValue(ctx, principalKey{}, who) // there is no other way from here to the method
-	return context.WithValue(ctx, arrivalKey{}, d.admission.arrivals.Add(1)), nil
+	// there is no other way from here to the method
+	return context.WithValue(ctx, admissionKey{}, admission{who, d.admission.arrivals.Add(1)}), nil
 }
 
 // Of refused requests so many a minute are logged, for each of their reasons: a refused client must not fill the

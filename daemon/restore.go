@@ -69,6 +69,14 @@ func (x *sessionSet) removeUnborn(info journal.Info) (unborn bool, err error) {
 	return true, x.d.journal.Remove(info.Name)
 }
 
+// missing returns the session of that name if it is not closed and could not be brought back.
+func (x *sessionSet) missing(name string) (notRestored, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	found, missing := x.notRestored[name]
+	return found, missing
+}
+
 // bringBack finds an open session, and restores one that could not be restored before; nil: none of that name is open.
 func (x *sessionSet) bringBack(name string) (*session, error) {
 	if s, ok := x.find(name); ok {
@@ -84,10 +92,7 @@ func (x *sessionSet) bringBack(name string) (*session, error) {
 
 // bringBackFor does so for a principal; nil: none of that name is open, or it belongs to another.
 func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, error) {
-	x.mu.Lock()
-	_, missing := x.notRestored[name]
-	x.mu.Unlock()
-	if missing && x.keptMeta(name).owner() != who {
+	if _, missing := x.missing(name); missing && x.keptMeta(name).owner() != who {
 		return nil, nil
 	}
 	s, err := x.bringBack(name)
@@ -101,12 +106,12 @@ func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, 
 func (x *sessionSet) retrieve(name string) (*session, error) {
 	x.making.Lock()
 	defer x.making.Unlock()
-	x.mu.Lock()
-	s := x.open[name] // another may have been faster
-	missing, found := x.notRestored[name]
-	x.mu.Unlock()
-	if s != nil || !found {
+	if s, ok := x.find(name); ok { // another was faster
 		return s, nil
+	}
+	missing, found := x.missing(name)
+	if !found {
+		return nil, nil
 	}
 	if err := x.d.life.takesNew(); err != nil {
 		return nil, err
@@ -220,9 +225,8 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	read(keyTodos, &its.shell.todos)
 	read(keyRules, &its.questions.remembered)
 	read(keyAcked, &its.ledger.acked)
-	if read(keyActive, &active); len(active) > 0 {
-		its.toolset.dynamic = &dynamicTools{active: active}
-	}
+	read(keyActive, &active)
+	its.toolset.dynamic = &dynamicTools{active: active}
 	read(keyTurn, &lastTurn)
 	its.ledger.lastTurn = max(its.ledger.lastTurn, lastTurn)
 	if err := proto.Unmarshal(kept[keyOptions], its.options); err != nil {

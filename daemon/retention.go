@@ -50,6 +50,9 @@ type holding struct {
 	session *session     // nil: closed, or not brought back yet
 	closed  time.Time    // zero: it is not
 	bytes   int64
+
+	oldest time.Time // when the oldest record was made; set by shedOldest, as upTo
+	upTo   uint64    // the last record that may go
 }
 
 // retain drops what is above the limits.
@@ -158,38 +161,26 @@ func (d *Daemon) retainTotal(holdings []*holding) error {
 // shedOldest drops the oldest records of any session, none behind what upTo gives for it, until excess bytes are gone,
 // and returns what is left of the excess.
 func shedOldest(holdings []*holding, excess int64, upTo func(*holding) uint64) (left int64, err error) {
-	type giver struct {
-		*holding
-		upTo   uint64
-		oldest time.Time
-	}
-	var givers []giver
-	for _, h := range holdings {
-		if h.bytes == 0 {
-			continue
-		}
+	givers := slices.DeleteFunc(slices.Clone(holdings), func(h *holding) bool { return h.bytes == 0 })
+	for _, h := range givers {
 		if err := h.count(); err != nil {
 			return excess, err
 		}
-		oldest, err := h.log.Oldest()
-		if err != nil {
+		if h.oldest, err = h.log.Oldest(); err != nil {
 			return excess, err
 		}
-		givers = append(givers, giver{h, upTo(h), oldest})
+		h.upTo = upTo(h)
 	}
 	for excess > 0 && len(givers) > 0 {
-		first := slices.MinFunc(givers, func(a, b giver) int { return a.oldest.Compare(b.oldest) })
+		first := slices.MinFunc(givers, func(a, b *holding) int { return a.oldest.Compare(b.oldest) })
 		freed, err := first.give(min(excess, shedPiece), first.upTo)
 		if err != nil {
 			return excess, err
 		}
 		excess -= freed
-		at := slices.IndexFunc(givers, func(g giver) bool { return g.holding == first.holding })
 		if freed == 0 {
-			givers = slices.Delete(givers, at, at+1)
-			continue
-		}
-		if givers[at].oldest, err = first.log.Oldest(); err != nil {
+			givers = slices.DeleteFunc(givers, func(h *holding) bool { return h == first })
+		} else if first.oldest, err = first.log.Oldest(); err != nil {
 			return excess, err
 		}
 	}

@@ -65,14 +65,6 @@ func (d *Daemon) newServer() *grpc.Server {
 	return server
 }
 
-type arrivalKey struct{}
-
-// arrivalOf is the number under which admit let the request in.
-func arrivalOf(ctx context.Context) uint64 {
-	n, _ := ctx.Value(arrivalKey{}).(uint64) // 0: it did not come over the wire
-	return n
-}
-
 // logCall writes one line a finished method; no payloads.
 func (d *Daemon) logCall(_ context.Context, level logging.Level, message string, fields ...any) {
 	zapped := make([]zap.Field, 0, len(fields)/2)

@@ -212,28 +212,19 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		return nil, journalRefusal(err)
 	}
 	log, err := x.d.journal.Create(name)
-	if errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != who {
+	switch {
+	case errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != who:
 		return nil, nameTaken(name)
-	}
-	if errors.Is(err, journal.ErrExists) {
+	case errors.Is(err, journal.ErrExists):
 		return nil, apierror.Preconditionf("session_closed", "session_id", "The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, journalRefusal(err)
 	}
 	s, err := x.assemble(name, meta{Roots: places.Roots(), Anonymous: from == anonymous, Owner: who}, log, places)
 	if err != nil {
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
-	dir := s.meta.Roots[0]
-	s.update(func(its *state) { its.shell.dir = dir })
-	began := entry(nil, pipeline.Changed{Dir: dir}, putState(keyMeta, s.meta), putState(keyDir, dir))
-	if _, err := view(s, func(its *state) *journal.Pending { return its.ledger.append(began) }).Wait(); err != nil {
-		s.account.Close()
-		return nil, errors.Join(journalRefusal(err), x.d.journal.Remove(name))
-	}
-	s.born = log.Last()
-	if err := s.setOptions(options); err != nil {
+	if err := s.begin(options); err != nil {
 		s.account.Close()
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
@@ -242,6 +233,21 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 	x.open[name] = s
 	x.mu.Unlock()
 	return s, nil
+}
+
+// begin makes the first records of the session.
+func (s *session) begin(options *tooldv1.Options) error {
+	dir := s.meta.Roots[0]
+	began := entry(nil, pipeline.Changed{Dir: dir}, putState(keyMeta, s.meta), putState(keyDir, dir))
+	_, err := view(s, func(its *state) *journal.Pending {
+		its.shell.dir = dir
+		return its.ledger.append(began)
+	}).Wait()
+	if err != nil {
+		return journalRefusal(err)
+	}
+	s.born = s.log.Last()
+	return s.setOptions(options)
 }
 
 // assemble puts a session together around its log, new or restored.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -33,27 +34,24 @@ func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListS
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
-	slices.SortFunc(infos, func(a, b journal.Info) int { return listedPlace(b).compare(listedPlace(a)) })
-	after, err := placeOf(request.GetPageToken())
-	if err != nil {
-		return nil, err
+	slices.SortFunc(infos, func(a, b journal.Info) int { return olderFirst(b, a) })
+	if token := request.GetPageToken(); token != "" {
+		after, err := placeOf(token)
+		if err != nil {
+			return nil, err
+		}
+		infos = slices.DeleteFunc(infos, func(info journal.Info) bool { return olderFirst(info, after) >= 0 })
 	}
-	most := int(request.GetPageSize())
-	if most == 0 || most > mostListedSessions {
-		most = mostListedSessions
-	}
+	most := min(cmp.Or(int(request.GetPageSize()), mostListedSessions), mostListedSessions)
 	response, size := &tooldv1.ListSessionsResponse{}, 0
 	for i, info := range infos {
-		if after != nil && listedPlace(info).compare(*after) >= 0 {
-			continue
-		}
 		listed := x.daemon.sessions.listed(principalOf(ctx), info, request.GetIncludeClosed())
 		if listed == nil {
 			continue
 		}
 		size += proto.Size(listed)
 		if len(response.Sessions) == most || size > listedBytes && len(response.Sessions) > 0 {
-			response.NextPageToken = listedPlace(infos[i-1]).token()
+			response.NextPageToken = tokenFor(infos[i-1])
 			break
 		}
 		response.Sessions = append(response.Sessions, listed)
@@ -77,13 +75,13 @@ func (x *sessionSet) listed(who access.Principal, info journal.Info, closed bool
 // inList leaves out of a description what may be long, and says so in it.
 func inList(wire *tooldv1.Session) *tooldv1.Session {
 	o := proto.CloneOf(wire.GetOptions()) // they are the session's own
+	wire.Options = o
 	if o.GetSettingsJson() != "" {
 		o.SettingsJson, wire.Omitted = nil, append(wire.Omitted, "options.settings_json")
 	}
 	if proto.Size(o.GetTools()) > listedLong {
 		o.Tools, wire.Omitted = nil, append(wire.Omitted, "options.tools")
 	}
-	wire.Options = o
 	if proto.Size(&tooldv1.Session{Todos: wire.GetTodos()}) > listedLong {
 		wire.Todos, wire.Omitted = nil, append(wire.Omitted, "todos")
 	}
@@ -97,30 +95,22 @@ func inList(wire *tooldv1.Session) *tooldv1.Session {
 	return wire
 }
 
-// A listPlace is where a session stands in the list. Places do not change, so a page token stays good whatever happens to
+// olderFirst orders sessions by when they were made. Their places do not change, so a page token stays good whatever happens to
 // the session that it was made of.
-type listPlace struct {
-	created int64 // nanoseconds since 1970
-	name    string
+func olderFirst(a, b journal.Info) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-func listedPlace(info journal.Info) listPlace { return listPlace{info.Created.UnixNano(), info.Name} }
-
-// compare orders places from the oldest to the newest.
-func (p listPlace) compare(other listPlace) int {
-	return cmp.Or(cmp.Compare(p.created, other.created), cmp.Compare(p.name, other.name))
+func tokenFor(info journal.Info) string {
+	return fmt.Sprintf("%d/%s", info.Created.UnixNano(), info.Name)
 }
 
-func (p listPlace) token() string { return fmt.Sprintf("%d/%s", p.created, p.name) }
-
-// placeOf returns the place that a page token stands for; nil: it is empty.
-func placeOf(token string) (*listPlace, error) {
-	if token == "" {
-		return nil, nil
+// placeOf returns the place in the list that a page token stands for.
+func placeOf(token string) (place journal.Info, err error) {
+	var created int64
+	if _, err := fmt.Sscanf(token, "%d/%s", &created, &place.Name); err != nil {
+		return place, apierror.Invalidf("invalid_page_token", "page_token", "The page_token is none that an earlier answer gave. Leave it out to begin again.")
 	}
-	var p listPlace
-	if _, err := fmt.Sscanf(token, "%d/%s", &p.created, &p.name); err != nil {
-		return nil, apierror.Invalidf("invalid_page_token", "page_token", "The page_token is none that an earlier answer gave. Leave it out to begin again.")
-	}
-	return &p, nil
+	place.Created = time.Unix(0, created)
+	return place, nil
 }

@@ -43,9 +43,7 @@ func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSess
 
 // keptSession describes a session that is only in the journal: closed, or not brought back yet.
 func (x *sessionSet) keptSession(info journal.Info) *tooldv1.Session {
-	x.mu.Lock()
-	_, lost := x.notRestored[info.Name]
-	x.mu.Unlock()
+	_, lost := x.missing(info.Name)
 	about := x.keptMeta(info.Name)
 	return &tooldv1.Session{
 		SessionId: info.Name, Roots: each(about.Roots, clean), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),

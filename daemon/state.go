@@ -72,9 +72,9 @@ type clients struct {
 // A toolset is what changes of a session's tools.
 type toolset struct {
 	clientTools map[string][]*clientTool // tools that clients run, by name, the newest last
-	dynamic     *dynamicTools            // nil: there were none yet
-	announced   *pool.Pool               // what clients were told of its tools last; nil: nothing yet
-	serving     bool                     // MCP servers are started
+	dynamic     *dynamicTools
+	announced   *pool.Pool // what clients were told of its tools last; nil: nothing yet
+	serving     bool       // MCP servers are started
 }
 
 // A shell is what one call leaves to the next, as in a terminal.
@@ -99,7 +99,7 @@ func newState(log *journal.Log) state {
 		},
 		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
-		toolset:   toolset{clientTools: map[string][]*clientTool{}},
+		toolset:   toolset{clientTools: map[string][]*clientTool{}, dynamic: &dynamicTools{}},
 		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},
 	}
 }
