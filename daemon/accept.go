@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -177,7 +179,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		t = choose(r.use.TurnID)
 	}
 	row := &callRow{
-		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: short(r.use.Name), Hash: r.hash,
+		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: convert.Short(r.use.Name), Hash: r.hash,
 		Open: true, Free: crowded != nil,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
@@ -244,7 +246,7 @@ func (in inlet) admit(p *placed) error {
 		its.ledger.remember(p.use.Key, p.row)
 		its.ledger.openSize += p.row.size
 		its.used = time.Now()
-		wire := eventOf(p.use, accepted)
+		wire := convert.Event(p.use, accepted)
 		wire.GetAccepted().InputJson = p.input
 		pending = its.ledger.append(wireEntry(p.use, wire, state...))
 	})

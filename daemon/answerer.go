@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"github.com/toold/toold/daemon/convert"
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/access"
@@ -16,7 +17,7 @@ import (
 func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *apierror.Error {
 	by := view(ask.s, func(its *state) access.Owner { return its.clients.owner })
 	fields := []zap.Field{
-		zap.String("session", ask.s.name), zap.String("question", short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),
+		zap.String("session", ask.s.name), zap.String("question", convert.Short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),
 		zap.Int("pid", pid), zap.String("program", access.ProgramOf(pid)),
 	}
 	if by.Holds(pid) {

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/toold/toold/daemon/convert"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
@@ -26,7 +28,7 @@ const saveTime = 2 * time.Second
 // bufferOf returns the real path of a file that a client names.
 func (r *requester) bufferOf(path string) (real string, err error) {
 	if !filepath.IsAbs(path) {
-		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", short(path))
+		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", convert.Short(path))
 	}
 	found, err := r.s.judge.policy().places.Resolve("/", path)
 	return found.Real, err
@@ -42,7 +44,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	}
 	if err != nil {
 		found := fault.From(err)
-		details := bufferNamed{Path: short(wire.GetPath()), Version: wire.GetVersion()}
+		details := bufferNamed{Path: convert.Short(wire.GetPath()), Version: wire.GetVersion()}
 		if over, is := found.Details.(overQuotaDetails); is {
 			details.overQuotaDetails = &over
 		}
@@ -113,7 +115,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 			return
 		}
 		e = newClientRequest(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
-			ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
+			ToolUseId: l.use.ID, Path: convert.Clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
 		}}})
 		its.clients.commit(e)
 	})
@@ -126,7 +128,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 	}
 	edited := answer.(*tooldv1.BufferEdited)
 	if why := edited.GetError(); why != "" {
-		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit again.", edit.Path, strings.TrimSuffix(shortened(visible(why), shownReason), "."))
+		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit again.", edit.Path, strings.TrimSuffix(convert.Shortened(convert.Visible(why), convert.ShownReason), "."))
 	}
 	return edited.GetVersion(), nil
 }
@@ -172,7 +174,7 @@ func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note str
 		}
 	})
 	asking.Wait()
-	names := each(r.buffers.Unsaved(), func(b workspace.Buffer) string { return b.Path })
+	names := convert.Each(r.buffers.Unsaved(), func(b workspace.Buffer) string { return b.Path })
 	if len(names) == 0 {
 		return ""
 	}
@@ -183,11 +185,11 @@ var errUnsaved = errors.New("the editor has not saved in time")
 
 // byEditor returns the paths of buffers by the stream that has them and can be asked.
 func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
-	found, left := map[*stream][]string{}, room(maxDelegated)
+	found, left := map[*stream][]string{}, convert.Room(maxDelegated)
 	for _, b := range buffers {
 		editor := c.editors[b.Real]
-		if editor != nil && c.reaches(editor) && !editor.unheard.Load() && left.takes(b.Path) {
-			found[editor] = append(found[editor], clean(b.Path))
+		if editor != nil && c.reaches(editor) && !editor.unheard.Load() && left.Takes(b.Path) {
+			found[editor] = append(found[editor], convert.Clean(b.Path))
 		}
 	}
 	return found

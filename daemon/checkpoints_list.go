@@ -5,7 +5,10 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+
+	"github.com/toold/toold/daemon/convert"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -73,7 +76,7 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 		}
 		wire := l.checkpoint(p, l.undone[i])
 		named += bytesBesideDiffs(wire)
-		if listed := len(response.Checkpoints); listed == limit || listed > 0 && named > 2*shownNames {
+		if listed := len(response.Checkpoints); listed == limit || listed > 0 && named > 2*convert.ShownNames {
 			response.NextPageToken = tokenOf(l.history[i+1])
 			break
 		}
@@ -112,7 +115,7 @@ func bytesBesideDiffs(wire *tooldv1.Checkpoint) int {
 
 func (l *listing) checkpoint(p checkpoint.Past, undone bool) *tooldv1.Checkpoint {
 	wire := &tooldv1.Checkpoint{
-		Turn: p.Turn, ToolUseId: clean(p.ID), TurnId: clean(p.TurnID), ToolName: clean(p.Tool), Title: visible(p.Title), Started: timestamppb.New(p.Start),
+		Turn: p.Turn, ToolUseId: convert.Clean(p.ID), TurnId: convert.Clean(p.TurnID), ToolName: convert.Clean(p.Tool), Title: convert.Visible(p.Title), Started: timestamppb.New(p.Start),
 		Undone: undone, Restore: p.Restored != nil, SessionId: p.Session, Running: !p.Ended,
 	}
 	deltas := p.Deltas(l.paths)
@@ -129,6 +132,100 @@ func (l *listing) checkpoint(p checkpoint.Past, undone bool) *tooldv1.Checkpoint
 			missing = append(missing, workspace.Gap{Real: delta.Real, Why: checkpoint.ErrGone.Error()})
 		}
 	}
-	wire.NotKept, wire.MoreNotKept = reasons(append(missing, p.Gaps...))
+	wire.NotKept, wire.MoreNotKept = convert.PathReasons(append(missing, p.Gaps...))
+	return wire
+}
+
+// A differ puts deltas into messages, with diffs as long as there is room for them.
+type differ struct {
+	store *checkpoint.Store
+	roots []string
+	left  int  // bytes of diffs
+	none  bool // no diffs are wanted
+	// before is called before a diff is made; nil: there is nothing to be done.
+	before func(checkpoint.Delta)
+}
+
+const manyDiffs = "(no diff, since there are many: ask for this file alone)\n"
+
+func (d *differ) file(delta checkpoint.Delta) *tooldv1.FileChange {
+	if !d.none && d.left > 0 {
+		if d.before != nil {
+			d.before(delta)
+		}
+		d.store.Compare(&delta, placeIn(d.roots, delta.Real))
+	}
+	wire := &tooldv1.FileChange{Path: workspace.NameOf(delta.Real), Kind: convert.ChangeKind(delta), Note: convert.Visible(delta.Note), Added: uint32(delta.Added), Removed: uint32(delta.Removed)}
+	diff := convert.VisibleDiff(delta.Diff)
+	switch {
+	case d.none:
+	case d.left <= 0:
+		wire.Diff = manyDiffs
+	case len(diff) <= d.left:
+		wire.Diff = diff
+		d.left -= len(diff)
+	case len(diff) > shownDiffs:
+		wire.Diff = fmt.Sprintf("(a diff of %d bytes is not shown)\n", len(diff))
+	default:
+		wire.Diff, d.left = manyDiffs, 0
+	}
+	return wire
+}
+
+// shownCalls is how many calls an answer names that are undone.
+const shownCalls = 1000
+
+// files puts deltas into messages as long as there is room, and counts the rest.
+func (d *differ) files(deltas []checkpoint.Delta) (shown []*tooldv1.FileChange, more uint32) {
+	left := convert.Room(convert.ShownNames)
+	for _, delta := range deltas {
+		if name := workspace.NameOf(delta.Real); !left.Takes(name, name, manyDiffs, manyDiffs) {
+			break
+		}
+		file := d.file(delta)
+		left.Takes(file.GetNote())
+		shown = append(shown, file)
+	}
+	return shown, uint32(len(deltas) - len(shown))
+}
+
+// response is what the plan would do. What would be written over is kept for the diffs' sake alone.
+func (r *restore) response() *tooldv1.RestoreResponse {
+	d := r.daemon
+	wire := &tooldv1.RestoreResponse{PlanDigest: r.plan.Digest(), UndoneCalls: uint32(len(r.plan.Takes))}
+	shown := &differ{store: d.checkpoints, roots: r.judge.meta.Roots, left: shownDiffs}
+	hold := d.checkpoints.Hold()
+	defer hold.Release()
+	shown.before = func(delta checkpoint.Delta) {
+		if !d.checkpoints.Has(delta.Before.Hash) && delta.Before.Kind == workspace.Regular && d.limits.CheckpointBytes > 0 {
+			snapshotter := r.judge.snapshotter(true)
+			snapshotter.Keep = hold.KeepShown
+			_, _ = r.judge.view(nil).Snapshot(snapshotter, delta.Real) // without it there is no diff, and that is all
+		}
+	}
+	var deltas []checkpoint.Delta
+	conflicts := convert.Room(convert.ShownNames)
+	for _, step := range r.plan.Steps {
+		deltas = append(deltas, checkpoint.Delta{Real: step.Real, Before: step.Now, After: step.Want})
+		name := workspace.NameOf(step.Real)
+		switch {
+		case step.Conflict == "":
+		case conflicts.Takes(name, name, step.Conflict):
+			wire.Conflicts = append(wire.Conflicts, name)
+			wire.ConflictReasons = append(wire.ConflictReasons, &tooldv1.PathReason{Path: name, Reason: convert.Visible(step.Conflict)})
+		default:
+			wire.MoreConflicts++
+		}
+	}
+	wire.Files, wire.MoreRestored = shown.files(deltas)
+	for _, file := range wire.Files {
+		wire.Restored = append(wire.Restored, file.GetPath())
+	}
+	wire.NotRestored, wire.MoreNotRestored = convert.PathReasons(r.plan.Missing)
+	for _, p := range slices.Backward(r.plan.Takes) {
+		if len(wire.UndoneToolUseIds) < shownCalls {
+			wire.UndoneToolUseIds = append(wire.UndoneToolUseIds, convert.Clean(p.ID))
+		}
+	}
 	return wire
 }

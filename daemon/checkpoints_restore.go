@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
@@ -133,7 +135,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			}
 		}
 		if from == 0 {
-			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, short(point.ToolUseId)).At("tool_use_id")
+			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId)).At("tool_use_id")
 		}
 		from--
 	default:
@@ -170,7 +172,7 @@ func (r *restore) refusal() error {
 	if len(conflicts) == 0 || r.request.GetForce() {
 		return nil
 	}
-	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(someOf(conflicts, shownTools)))
+	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", convert.Clean(someOf(conflicts, shownTools)))
 }
 
 // carryOut runs the call and gives the response as it came out.
@@ -202,9 +204,9 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 // input is what the call is shown as.
 func (r *restore) input() checkpoint.Input {
 	input := checkpoint.Input{Session: r.of, Before: cmp.Or(r.request.GetToolUseId(), fmt.Sprintf("turn %d", r.request.GetTurn())), Force: r.request.GetForce(), Paths: []string{}}
-	left := room(checkpoint.ToldBytes)
+	left := convert.Room(checkpoint.ToldBytes)
 	for _, step := range r.plan.Steps {
-		if name := workspace.NameOf(step.Real); left.takes(name) {
+		if name := workspace.NameOf(step.Real); left.Takes(name) {
 			input.Paths = append(input.Paths, name)
 		}
 	}
@@ -228,13 +230,13 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 		return nil, apierror.New(code, wrong.GetCode(), "%s", wrong.GetMessage())
 	}
 	done, notes := map[string]bool{}, map[string]string{}
-	failed := room(shownNames)
+	failed := convert.Room(convert.ShownNames)
 	response.Conflicts, response.ConflictReasons, response.MoreConflicts = nil, nil, 0
 	for _, told := range r.reported {
 		path := workspace.NameOf(told.Real)
-		if notes[path] = visible(told.Note); told.Done {
+		if notes[path] = convert.Visible(told.Note); told.Done {
 			done[path] = true
-		} else if failed.takes(path, told.Note) {
+		} else if failed.Takes(path, told.Note) {
 			response.NotRestored = append(response.NotRestored, &tooldv1.PathReason{Path: path, Reason: notes[path]})
 		} else {
 			response.MoreNotRestored++

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
@@ -45,7 +47,7 @@ func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	if len(list) > maxClientTools {
 		return nil, apierror.Invalidf("invalid_client_tool", "attach.client_tools", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools)
 	}
-	names, size := each(list, (*tooldv1.ClientTool).GetName), 0
+	names, size := convert.Each(list, (*tooldv1.ClientTool).GetName), 0
 	for i, wire := range list {
 		size += len(wire.GetDescription()) + len(wire.GetInputSchemaJson())
 		o, why := clientToolOf(wire)
@@ -56,7 +58,7 @@ func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 			why = fmt.Sprintf("with it the descriptions and schemas of the client's tools have more than %d bytes together", maxDescribed)
 		}
 		if why != "" {
-			return nil, apierror.Invalidf("invalid_client_tool", fmt.Sprintf("attach.client_tools[%d]", i), "The client tool %q cannot be taken: %s.", short(wire.GetName()), why)
+			return nil, apierror.Invalidf("invalid_client_tool", fmt.Sprintf("attach.client_tools[%d]", i), "The client tool %q cannot be taken: %s.", convert.Short(wire.GetName()), why)
 		}
 		o.bytes = definitionBytes(list[i : i+1])
 		made = append(made, o)
@@ -89,7 +91,7 @@ func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 		},
 	})
 	if err != nil {
-		return nil, visible(err.Error())
+		return nil, convert.Visible(err.Error())
 	}
 	o.tool = tool
 	return o, ""
@@ -217,7 +219,7 @@ func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTo
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return resultIn(answer.(*tooldv1.ClientToolResult))
+	return convert.ResultIn(answer.(*tooldv1.ClientToolResult))
 }
 
 // maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
@@ -247,7 +249,7 @@ func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e
 // carriedOut takes a client's result of a tool of its own.
 func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
 	if !st.answer(runTool, wire) {
-		st.session.notifier.noticef("unknown_call", short(wire.GetToolUseId()), "No call %q waits for a result of this client; what was sent is dropped.", short(wire.GetToolUseId()))
+		st.session.notifier.noticef("unknown_call", convert.Short(wire.GetToolUseId()), "No call %q waits for a result of this client; what was sent is dropped.", convert.Short(wire.GetToolUseId()))
 	}
 }
 
@@ -257,14 +259,6 @@ func (st *stream) advanced(wire *tooldv1.ClientToolProgress) {
 	e := view(s, func(its *state) *clientRequest { return st.requestFor(its, runTool, wire) })
 	if e != nil {
 		step := wire.GetStep()
-		s.recorder.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
+		s.recorder.stepped(e.key, tools.Step{Message: convert.Shortened(step.GetMessage(), convert.ShownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
 	}
-}
-
-// failedTool is the fault of a call that its client says has failed: in the words of its result.
-func failedTool(text string) *fault.Error {
-	if text == "" {
-		text = "The client's tool has failed and does not say why."
-	}
-	return fault.Failedf("tool_failed", "%s", shortened(text, maxAnswer))
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/permission"
@@ -39,14 +41,14 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.
 	c := pipeline.Confining{
 		Runner: d.runner, Off: s.Disabled != nil, Optional: s.Optional != nil, Filter: s.Filter(), Git: &d.git,
 		UnixSockets: s.AllUnixSockets != nil,
-		Write:       within(roots, s.AllowWrite), Keep: each(s.DenyWrite, entryPath), Programs: d.programPlaces(roots),
+		Write:       within(roots, s.AllowWrite), Keep: convert.Each(s.DenyWrite, entryPath), Programs: d.programPlaces(roots),
 		Limits: sandbox.Limits{
 			Processes: uint64(limits.Processes), OpenFiles: uint64(limits.OpenFiles), Memory: uint64(limits.Memory), FileSize: uint64(limits.FileSize),
 		},
 	}
 	c.Caches = d.caches(owner, roots, client)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
-	allowed, denied := each(s.AllowRead, entryPath), each(slices.Concat(s.DenyRead, s.CredentialFiles), entryPath)
+	allowed, denied := convert.Each(s.AllowRead, entryPath), convert.Each(slices.Concat(s.DenyRead, s.CredentialFiles), entryPath)
 	if d.user.home != "" {
 		for _, name := range keyPlaces {
 			if path := realPath(filepath.Join(d.user.home, name)); !slices.Contains(allowed, path) {

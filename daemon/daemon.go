@@ -145,13 +145,13 @@ func (d *Daemon) openState() (err error) {
 	if d.endpoints.lock, err = access.LockState(d.StateDir); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, d.endpoints.lock.Close)
+	d.life.closers = append(d.life.closers, d.endpoints.lock.Close)
 	unsynced := d.settings.Load(settings.Scope{}).Unsynced
 	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced})
 	if err != nil {
 		return err
 	}
-	d.closers = append(d.closers, d.journal.Close)
+	d.life.closers = append(d.life.closers, d.journal.Close)
 	for _, warning := range d.warnings {
 		d.Log.Error("the journal was damaged", zap.String("what", warning))
 	}
@@ -162,7 +162,7 @@ func (d *Daemon) openState() (err error) {
 	if d.runner, err = sandbox.New(d.inState("processes"), outlet(denied)); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, d.runner.Close)
+	d.life.closers = append(d.life.closers, d.runner.Close)
 	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (d *Daemon) Stop() {
 func (d *Daemon) close() error {
 	d.shares.close()
 	var wrong []error
-	for _, closer := range slices.Backward(d.closers) {
+	for _, closer := range slices.Backward(d.life.closers) {
 		wrong = append(wrong, closer())
 	}
 	return errors.Join(wrong...)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -36,19 +38,19 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{
 		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
-		DefaultRoot: clean(d.Root), Epoch: d.journal.Epoch(),
-		Listeners: d.endpoints.listening(), Principal: clean(string(principalOf(ctx))),
+		DefaultRoot: convert.Clean(d.Root), Epoch: d.journal.Epoch(),
+		Listeners: d.endpoints.listening(), Principal: convert.Clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
-	info.Warnings, info.WarningDetails = warningsOf(d.warned(principalOf(ctx)))
+	info.Warnings, info.WarningDetails = convert.Warnings(d.warned(principalOf(ctx)))
 	confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	if err != nil {
-		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{visible(err.Error()) + "."}}
+		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{convert.Visible(err.Error()) + "."}}
 	}
-	info.Sandbox, info.NotCovered = tierOf(confinement.Tier), each(confinement.NotCovered, visible)
+	info.Sandbox, info.NotCovered = convert.Tier(confinement.Tier), convert.Each(confinement.NotCovered, convert.Visible)
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
@@ -61,14 +63,14 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 
 // warned returns what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
 func (d *Daemon) warned(who access.Principal) []settings.Warning {
-	warnings := slices.Concat(each(d.warnings, inDaemon), d.settings.Load(settings.Scope{}).Warnings)
+	warnings := slices.Concat(convert.Each(d.warnings, inDaemon), d.settings.Load(settings.Scope{}).Warnings)
 	if err := d.journal.Damaged(); err != nil {
 		warnings = append(warnings, inDaemon(fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err)))
 	}
 	if d.journal.Full() {
 		warnings = append(warnings, inDaemon("the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room"))
 	}
-	warnings = append(warnings, each(d.endpoints.restore(), inDaemon)...)
+	warnings = append(warnings, convert.Each(d.endpoints.restore(), inDaemon)...)
 	d.sessions.mu.Lock()
 	missing := maps.Clone(d.sessions.notRestored)
 	d.sessions.mu.Unlock()
@@ -96,4 +98,9 @@ func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRe
 	}
 	x.daemon.Drain()
 	return &tooldv1.ShutdownResponse{}, nil
+}
+
+// inDaemon is a warning about the daemon itself.
+func inDaemon(text string) settings.Warning {
+	return settings.Warning{Code: settings.InDaemon, Text: text}
 }

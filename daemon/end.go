@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/scheduler/hook"
 
 	"go.uber.org/zap"
@@ -55,7 +57,7 @@ func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 	env.First = rec.first
 	return view(rec.s, func(its *state) *tools.Env {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
-			env.OnTimeout = onTimeoutOf(t.options)
+			env.OnTimeout = convert.OnTimeout(t.options)
 		}
 		its.ledger.running++
 		its.shell.given[c.Key] = env.Environ
@@ -65,7 +67,7 @@ func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 
 // Policy is the sibling abort policy of the call's turn.
 func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
-	return policyOf(i.s.tools.optionsOf(c))
+	return convert.Policy(i.s.tools.optionsOf(c))
 }
 
 // Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toold/toold/daemon/convert"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
@@ -16,7 +19,7 @@ import (
 
 // entry makes a journal entry of an event, of use or of the session itself when use is nil.
 func entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journal.Entry {
-	return wireEntry(use, eventOf(use, event), state...)
+	return wireEntry(use, convert.Event(use, event), state...)
 }
 
 func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
@@ -57,4 +60,28 @@ func (nt *notifier) notify(use *pipeline.Use, n pipeline.Noticed) {
 		nt.s.daemon.Log.Warn("a hook failed", zap.String("session", nt.s.name), zap.String("what", n.Message))
 	}
 	nt.s.update(func(its *state) { its.ledger.append(entry(use, n)) })
+}
+
+// The kinds of records, as the journal keeps them. Their numbers are on disk and never change.
+const (
+	kindAccepted journal.Kind = iota + 1
+	kindQuestion
+	kindWithdrawn
+	kindStarted
+	kindResult
+	kindTurnEnded
+	kindNotice
+	kindChanged
+)
+
+// kinds are those of the events that are recorded, by what the contract calls them.
+var kinds = map[string]journal.Kind{
+	"accepted": kindAccepted, "question": kindQuestion, "question_withdrawn": kindWithdrawn, "started": kindStarted,
+	"tool_result": kindResult, "turn_ended": kindTurnEnded, "notice": kindNotice, "session_changed": kindChanged,
+}
+
+// oneofIn returns which field of the oneof of that name is set, as the contract calls it.
+func oneofIn(message proto.Message, oneof protoreflect.Name) string {
+	wire := message.ProtoReflect()
+	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName(oneof)).Name())
 }

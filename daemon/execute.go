@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
@@ -172,12 +174,12 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
 		return apierror.Invalidf("invalid_client", "attach.client", "attach.client has a name or version of more than %d bytes.", maxClient)
 	case !known && a.GetAfterSeq() > 0 && (a.GetSessionId() == "" || len(a.GetRoots()) > 0):
-		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).At("attach.after_seq")
+		return beyondEnd(convert.Short(a.GetSessionId()), a.GetAfterSeq(), 0).At("attach.after_seq")
 	}
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
 	}
-	if err := d.checkOptions(a.GetOptions(), each(a.GetClientTools(), (*tooldv1.ClientTool).GetName)); err != nil {
+	if err := d.checkOptions(a.GetOptions(), convert.Each(a.GetClientTools(), (*tooldv1.ClientTool).GetName)); err != nil {
 		return err
 	}
 	if text := a.GetOptions().GetSettingsJson(); text != "" {
@@ -191,7 +193,7 @@ func checkEnv(env map[string]string) error {
 	for name, value := range env {
 		size += len(name) + len(value) + 2
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return apierror.Invalidf("invalid_env", "attach.env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name))
+			return apierror.Invalidf("invalid_env", "attach.env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", convert.Short(name))
 		}
 	}
 	if size > maxEnv {
@@ -209,7 +211,7 @@ func (d *Daemon) find(who access.Principal, name string, roots []string, options
 		return s, s.log.Last(), nil
 	}
 	if name != "" && len(roots) == 0 {
-		return nil, 0, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q. Send roots to make one of this name.", short(name))
+		return nil, 0, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q. Send roots to make one of this name.", convert.Short(name))
 	}
 	if s, err = d.sessions.newSession(who, name, roots, options, named); err != nil {
 		return nil, 0, err
@@ -260,7 +262,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 		at.s.asker.askAgain(its)
 	}
 	st.hello = at.hello(its, standing)
-	texts, details := warningsOf(at.missed(st.sent))
+	texts, details := convert.Warnings(at.missed(st.sent))
 	st.hello.Warnings, st.hello.WarningDetails = append(st.hello.Warnings, texts...), append(st.hello.WarningDetails, details...)
 	return nil
 }
@@ -302,9 +304,9 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 func (at *attachments) hello(its *state, st *policySnapshot) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
-		Features: features, Roots: each(at.s.meta.Roots, clean),
+		Features: features, Roots: convert.Each(at.s.meta.Roots, convert.Clean),
 	}
-	hello.Warnings, hello.WarningDetails = warningsOf(st.warnings)
+	hello.Warnings, hello.WarningDetails = convert.Warnings(st.warnings)
 	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}

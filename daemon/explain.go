@@ -7,6 +7,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -39,23 +41,22 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	}
 	r := parseUse(request.GetToolUse())
 	if r.wrong != nil {
-		return invalid(r.wrong), nil
+		return convert.Invalid(r.wrong), nil
 	}
 	known := catalog{judge: j}
 	tool := known.find(r.use.Name, options)
 	switch {
 	case tool == nil && request.GetSessionId() == "" && strings.HasPrefix(r.use.Name, "mcp__") && known.pool(options).Find(r.use.Name) == nil:
-		return invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: tools of MCP servers are known only in a session. Name one that is open.", short(r.use.Name))), nil
+		return convert.Invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: tools of MCP servers are known only in a session. Name one that is open.", convert.Short(r.use.Name))), nil
 	case tool == nil:
-		return invalid(known.unknownTool(r.use.Name, options)), nil
+		return convert.Invalid(known.unknownTool(r.use.Name, options)), nil
 	}
 	explained, err := pipeline.Explain(ctx, r.use, tool, j)
 	if err != nil {
-		return invalid(fault.From(err)), nil
+		return convert.Invalid(fault.From(err)), nil
 	}
-	wire := explanationOf(explained)
-	wire.Error = errorOf(explained.Fault)
-	wire.Warnings, wire.WarningDetails = warningsOf(st.warnings)
+	wire := convert.Explanation(explained)
+	wire.Warnings, wire.WarningDetails = convert.Warnings(st.warnings)
 	return wire, nil
 }
 

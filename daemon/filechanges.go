@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fs/workspace"
 )
@@ -133,7 +135,7 @@ func (w *fileWatch) notify(files []string) {
 			changes.More++
 			continue
 		}
-		changes.Files = append(changes.Files, fileChange{Path: clean(real), Removed: now.Inode == 0})
+		changes.Files = append(changes.Files, fileChange{Path: convert.Clean(real), Removed: now.Inode == 0})
 	}
 	if len(changes.Files) > 0 {
 		s.notifier.notify(nil, pipeline.Noticed{Code: "file_changed", Message: changes.String(), Details: changes})
@@ -142,7 +144,7 @@ func (w *fileWatch) notify(files []string) {
 
 // String returns the event as text.
 func (c fileChanges) String() string {
-	names := each(c.Files[:min(len(c.Files), 3)], func(f fileChange) string {
+	names := convert.Each(c.Files[:min(len(c.Files), 3)], func(f fileChange) string {
 		if f.Removed {
 			return f.Path + " (removed)"
 		}

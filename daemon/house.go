@@ -26,6 +26,7 @@ type lifecycle struct {
 	ending    chan struct{}  // closed when the drain begins
 	atOnce    chan struct{}  // closed when running calls are to be stopped now
 	once      struct{ ending, atOnce sync.Once }
+	closers   []func() error // of what New has opened, in order
 
 	mu      sync.Mutex // guards the rest
 	streams int

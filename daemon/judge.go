@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toold/toold/daemon/convert"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -81,7 +83,7 @@ func (j *judge) policy() *policySnapshot {
 		return st
 	}
 	confining := j.daemon.confining(now, j.places.Roots(), owner, caching)
-	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots()), Readable: each(now.AdditionalDirectories, pathOf)}
+	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots()), Readable: convert.Each(now.AdditionalDirectories, pathOf)}
 	if j.outputs != "" {
 		extra.Readable = append(extra.Readable, j.outputs)
 		confining.Shown = append(confining.Shown, j.outputs)

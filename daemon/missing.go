@@ -6,6 +6,8 @@ package daemon
 import (
 	"fmt"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/toold/toold/daemon/settings"
@@ -40,7 +42,7 @@ func (st *stream) sendMissing(next uint64) error {
 			why = "are lost: the journal was damaged"
 		}
 	}
-	notice := eventOf(nil, pipeline.Noticed{
+	notice := convert.Event(nil, pipeline.Noticed{
 		Code: "records_missing", Message: fmt.Sprintf("The records %d to %d of this session %s.", from, next-1, why), Details: details,
 	})
 	notice.Time = timestamppb.Now()
@@ -72,10 +74,10 @@ func (st *stream) sendEnd(key string) error {
 		return nil
 	}
 	use := &pipeline.Use{ID: row.ID, Key: key, Turn: row.Turn, TurnID: row.TurnID, Index: row.Index, Name: row.Name}
-	accepted := eventOf(use, pipeline.Accepted{})
+	accepted := convert.Event(use, pipeline.Accepted{})
 	accepted.GetAccepted().Replayed = true
 	st.done = st.only != ""
-	for _, event := range []*tooldv1.ExecuteResponse{accepted, eventOf(use, forgotten(row))} {
+	for _, event := range []*tooldv1.ExecuteResponse{accepted, convert.Event(use, forgotten(row))} {
 		event.Time = timestamppb.Now()
 		if err := st.send(event); err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toold/toold/daemon/convert"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 )
@@ -27,7 +29,7 @@ func (ask *asker) questionsBeside() (list []*tooldv1.Question) {
 	ask.s.update(func(its *state) {
 		for _, key := range slices.Sorted(maps.Keys(its.questions.asked)) {
 			if a := its.questions.asked[key]; a.use == nil && !a.done {
-				list = append(list, questionOf(&pipeline.Use{}, a.question))
+				list = append(list, convert.Question(&pipeline.Use{}, a.question))
 			}
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -165,7 +167,7 @@ func unfitNames(names, builtIn, others []string) string {
 	}
 	for _, name := range names {
 		if !pool.IsName(name) {
-			return fmt.Sprintf("names %q, which can be no tool: a name has at most 64 letters, digits, _ and -; all tools of an MCP server are mcp__server or mcp__server__*, and there are no other patterns", short(name))
+			return fmt.Sprintf("names %q, which can be no tool: a name has at most 64 letters, digits, _ and -; all tools of an MCP server are mcp__server or mcp__server__*, and there are no other patterns", convert.Short(name))
 		}
 		if near := misspelled(name, builtIn); near != "" && !slices.Contains(others, name) {
 			return fmt.Sprintf("names %q, and probably %s is meant", name, near)
@@ -196,4 +198,14 @@ func sameLetters(a, b string) bool {
 	slices.Sort(one)
 	slices.Sort(other)
 	return slices.Equal(one, other)
+}
+
+// merged returns base with every field that is set in change.
+func merged(base, change *tooldv1.Options) *tooldv1.Options {
+	into := proto.CloneOf(base)
+	if change.GetTools() != nil {
+		into.Tools = nil // a merge would append
+	}
+	proto.Merge(into, change)
+	return into
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/access"
@@ -113,7 +115,7 @@ func described(listeners []net.Listener) (wire []*tooldv1.Listener) {
 		case *access.TCPListener:
 			wire = append(wire, &tooldv1.Listener{Address: "tcp://" + l.Addr().String(), Tls: l.TLS()})
 		default:
-			wire = append(wire, &tooldv1.Listener{Address: "unix:" + clean(l.Addr().String())})
+			wire = append(wire, &tooldv1.Listener{Address: "unix:" + convert.Clean(l.Addr().String())})
 		}
 	}
 	return wire

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
@@ -187,7 +189,7 @@ func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
-func (d *Daemon) toolNames() []string { return each(d.Tools, nameOf) }
+func (d *Daemon) toolNames() []string { return convert.Each(d.Tools, nameOf) }
 
 func nameOf(tool tools.Tool) string { return tool.Spec().Name }
 
@@ -197,9 +199,9 @@ func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 	e := p.Find(name)
 	switch {
 	case e == nil && len(p.Names()) == 0:
-		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", short(name))
+		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", convert.Short(name))
 	case e == nil:
-		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools returns all.", short(name), strings.Join(nearestOf(name, p.Names()), ", "))
+		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools returns all.", convert.Short(name), strings.Join(nearestOf(name, p.Names()), ", "))
 	case e.Forbidden:
 		return fault.Invalidf("unknown_tool", "This session has no tool %s. %s Nothing but a change of that rule brings it back.", name, e.Unavailable)
 	case e.Deferred:
@@ -229,15 +231,15 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {
 		if e.Unavailable == "" || request.GetIncludeUnavailable() {
-			response.Tools = append(response.Tools, toolOf(e, request.GetIncludeUnavailable()))
+			response.Tools = append(response.Tools, convert.Tool(e, request.GetIncludeUnavailable()))
 		}
 	}
 	for _, e := range p.Dropped {
 		if request.GetIncludeUnavailable() {
-			response.Tools = append(response.Tools, toolOf(e, true))
+			response.Tools = append(response.Tools, convert.Tool(e, true))
 		}
 	}
-	if format, some := formatIn(request.GetFormat()); some {
+	if format, some := convert.FormatIn(request.GetFormat()); some {
 		response.DefinitionsJson, err = p.Definitions(format)
 	}
 	return response, cmp.Or(err, shortenList(response))

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	grpcpeer "google.golang.org/grpc/peer"
@@ -70,7 +72,7 @@ func quietly(log *zap.Logger) *zap.Logger {
 
 // logRefused logs a refused request, without the credential that it had.
 func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
-	fields := []zap.Field{zap.String("method", short(method))}
+	fields := []zap.Field{zap.String("method", convert.Short(method))}
 	if from, ok := grpcpeer.FromContext(ctx); ok && from.Addr != nil {
 		fields = append(fields, zap.Stringer("from", from.Addr))
 	}
@@ -84,5 +86,5 @@ func (d *Daemon) logRefused(ctx context.Context, method string, err error) {
 
 // unknownSession is the error for a session that the caller does not have.
 func unknownSession(name string) *apierror.Error {
-	return apierror.NotFoundf("unknown_session", "session_id", "There is no session %q.", short(name))
+	return apierror.NotFoundf("unknown_session", "session_id", "There is no session %q.", convert.Short(name))
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -108,7 +110,7 @@ func (st *stream) newest(key string, f *followed) (step *tooldv1.Step, steps int
 			return
 		}
 		f.output = l.out
-		step, steps, runs = &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
+		step, steps, runs = &tooldv1.Step{Message: convert.Clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
 	})
 	return step, steps, runs
 }
@@ -169,7 +171,7 @@ func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, of
 	}
 	chunk := &tooldv1.OutputChunk{
 		Channel: tooldv1.Channel(channel + 1), Offset: uint64(offset), Skipped: uint64(offset - f.next[channel]),
-		Data: &tooldv1.OutputChunk_Text{Text: clean(string(data))},
+		Data: &tooldv1.OutputChunk_Text{Text: convert.Clean(string(data))},
 	}
 	if st.bytes {
 		chunk.Data = &tooldv1.OutputChunk_Raw{Raw: data}

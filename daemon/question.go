@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/settings"
 
 	"github.com/toold/toold/daemon/apierror"
@@ -45,8 +47,8 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	if isOwn(c) {
 		return "", nil
 	}
-	if q.Form != nil && len(q.Form.Schema) > shownInput {
-		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
+	if q.Form != nil && len(q.Form.Schema) > convert.ShownInput {
+		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown. It was not asked.", c.Name, len(q.Form.Schema), convert.ShownInput)
 	}
 	var a *asked
 	ask.s.update(func(its *state) {
@@ -237,11 +239,8 @@ func denied(message string) *fault.Error {
 	if message == "" {
 		return fault.Deniedf("client_denied", "The user did not allow this call.")
 	}
-	return fault.Deniedf("client_denied", "The user did not allow this call, and says: %s", shortened(message, maxAnswer))
+	return fault.Deniedf("client_denied", "The user did not allow this call, and says: %s", convert.Shortened(message, convert.ShownAnswer))
 }
-
-// maxAnswer is how many bytes of what a user says with a no stand in the result.
-const maxAnswer = 16 << 10
 
 // openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
 func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apierror.Error) {
@@ -252,7 +251,7 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apier
 	}
 	switch {
 	case a == nil:
-		return nil, apierror.Preconditionf("question_closed", "question_id", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId()))
+		return nil, apierror.Preconditionf("question_closed", "question_id", "The question %q is not open: it was answered or withdrawn, or never asked.", convert.Short(wire.GetQuestionId()))
 	case wire.GetInputDigest() != a.question.Digest:
 		return nil, apierror.Preconditionf("digest_mismatch", "input_digest", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID)
 	case wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW && wire.GetDecision() != tooldv1.Decision_DECISION_DENY:

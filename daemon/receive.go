@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -76,7 +78,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.mainSaid(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
+			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{convert.Short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
 		st.present(func() { s.intake.cancel(m.Cancel) })
@@ -151,7 +153,7 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 		}
 	})
 	if st.companion {
-		s.notifier.noticef("not_main", short(message.GetToolUse().GetId()), "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.")
+		s.notifier.noticef("not_main", convert.Short(message.GetToolUse().GetId()), "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.")
 	}
 	return err
 }
@@ -183,7 +185,7 @@ func (in inlet) turnFor(id string) *turn {
 func (i *intake) namedTurn(id string) *turn {
 	t := view(i.s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
-		i.s.notifier.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", short(id))
+		i.s.notifier.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", convert.Short(id))
 	}
 	return t
 }
@@ -204,7 +206,7 @@ func (i *intake) cancel(m *tooldv1.Cancel) {
 	}
 	key := view(i.s, func(its *state) string { return its.ledger.byID[id] })
 	if key == "" {
-		i.s.notifier.noticef("unknown_call", short(id), "This session has no call %q; nothing was cancelled.", short(id))
+		i.s.notifier.noticef("unknown_call", convert.Short(id), "This session has no call %q; nothing was cancelled.", convert.Short(id))
 		return
 	}
 	i.s.queue.Stop(key, cause)
@@ -246,5 +248,5 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + shortened(reason, maxReason)
+	return ": " + convert.Shortened(reason, maxReason)
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -56,10 +58,10 @@ func (s *secrets) now() *redact.Redactor {
 
 // recorded is what is kept of an input, to be shown later: without secrets, and no more than its beginning.
 func (d *Daemon) recorded(input json.RawMessage) string {
-	if len(input) > 2*shownInput { // twice, so that no half of a secret is left at the end of what is shown
-		input = input[:2*shownInput]
+	if len(input) > 2*convert.ShownInput { // twice, so that no half of a secret is left at the end of what is shown
+		input = input[:2*convert.ShownInput]
 	}
-	return shortened(visible(string(d.secrets.now().JSON(input))), shownInput)
+	return convert.Shortened(convert.Visible(string(d.secrets.now().JSON(input))), convert.ShownInput)
 }
 
 // A redactingCore hands entries on without secrets.

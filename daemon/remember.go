@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -33,9 +35,9 @@ func (ask *asker) parseRules(wire []*tooldv1.Remember) (rules []keeping, refused
 		return nil, apierror.Invalidf("invalid_rule", "remember", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire))
 	}
 	for _, r := range wire {
-		list, known := listIn(r)
+		list, known := convert.ListIn(r)
 		if !known {
-			return nil, apierror.Invalidf("invalid_rule", "remember.list", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", short(r.GetList()))
+			return nil, apierror.Invalidf("invalid_rule", "remember.list", "A rule is remembered in the list \"allow\", \"ask\" or \"deny\", not %q.", convert.Short(r.GetList()))
 		}
 		k := keeping{remembered{list, r.GetRule()}, r.GetScope()}
 		if len(k.Rule) > maxRememberedRule {
@@ -84,7 +86,7 @@ func (ask *asker) checkScope(k keeping) *apierror.Error {
 		if now, err := ask.s.daemon.settings.Trusted(root); err == nil && (now.Trusted || now.Empty) {
 			return nil
 		}
-		return apierror.Preconditionf("not_trusted", "remember.scope", "The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", clean(root), clean(root))
+		return apierror.Preconditionf("not_trusted", "remember.scope", "The files of the workspace %s are not trusted, so an allow rule in them would count in no session but one that trusts them unseen. Look at them and run \"toold trust %s\" first, or remember the rule for the session or the user.", convert.Clean(root), convert.Clean(root))
 	}
 	return apierror.Invalidf("invalid_rule", "remember.scope", "The scope %d of a rule to remember is not known.", k.scope)
 }
@@ -103,7 +105,7 @@ func (ask *asker) keepRules(rules []keeping) {
 }
 
 func (ask *asker) keepRule(k keeping) error {
-	if level, file := levelIn(k.scope); file {
+	if level, file := convert.LevelIn(k.scope); file {
 		file, err := ask.s.daemon.settings.Remember(ask.s.meta.Roots[0], level, k.List, k.Rule)
 		ask.s.daemon.runner.Spare(file) // what began while it was written has not made it either
 		return err

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
@@ -290,7 +292,7 @@ func (w *crashedSession) finish() error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(turns)) {
 		t := turns[number]
-		wire := eventOf(nil, t.end)
+		wire := convert.Event(nil, t.end)
 		wire.Turn, wire.TurnId = number, t.ID
 		entries = append(entries, wireEntry(nil, wire, journal.Put{Key: turnKey(number)}))
 	}

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -54,7 +56,7 @@ func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 // newPolicySnapshot combines settings and remembered rules. extra are the places beside the roots.
 func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *policySnapshot {
 	st := &policySnapshot{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
-	others, public := each(now.AdditionalDirectories, pathOf), each(now.PublicDirectories, pathOf)
+	others, public := convert.Each(now.AdditionalDirectories, pathOf), convert.Each(now.PublicDirectories, pathOf)
 	if now.PublicDirectories != nil && public == nil {
 		public = []string{} // none
 	}
@@ -78,7 +80,7 @@ func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, ba
 		st.warnings = append(st.warnings, settings.Warning{Code: code, File: at.File, Line: at.Line, Text: at.String() + ": " + fmt.Sprintf(format, args...)})
 	}
 	st.makePrograms()
-	known := append(d.toolNames(), each(st.programs, nameOf)...)
+	known := append(d.toolNames(), convert.Each(st.programs, nameOf)...)
 	for _, rule := range rules {
 		if rule.IsUnknownTool(known) {
 			warn(settings.UnknownTool, rule.Origin, "the rule %q is about a tool that this daemon does not know", rule.Text)
@@ -124,7 +126,7 @@ func leads(places *workspace.Workspace, a permission.Anchors, rules []permission
 
 // modeOf is the permission mode that is in force: what the client has chosen, else what the settings say.
 func modeOf(o *tooldv1.Options, now *settings.Settings) permission.Mode {
-	mode, chosen := modeIn(o)
+	mode, chosen := convert.ModeIn(o)
 	if !chosen && now.Mode != nil {
 		mode = now.Mode.Mode
 	}
@@ -137,7 +139,7 @@ func modeOf(o *tooldv1.Options, now *settings.Settings) permission.Mode {
 // modesOpen returns the modes that a change of the user's settings file could choose for a session: none, if the client or a
 // file that counts for more has chosen one.
 func modesOpen(o *tooldv1.Options, now *settings.Settings, userFile string) (modes []permission.Mode) {
-	if _, chosen := modeIn(o); chosen || now.Mode != nil && now.Mode.Origin.File != userFile {
+	if _, chosen := convert.ModeIn(o); chosen || now.Mode != nil && now.Mode.Origin.File != userFile {
 		return nil
 	}
 	if modeOf(o, now) != permission.Default {

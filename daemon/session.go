@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
@@ -166,7 +168,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
-		return nil, nil, apierror.Invalidf("invalid_session_id", "session_id", "The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name))
+		return nil, nil, apierror.Invalidf("invalid_session_id", "session_id", "The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", convert.Short(name))
 	}
 	if len(roots) == 0 {
 		roots = []string{x.d.Root}
@@ -319,7 +321,7 @@ func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, e
 			why = "is not a directory"
 		}
 		if why != "" {
-			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q %s.", short(root), why)
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q %s.", convert.Short(root), why)
 		}
 	}
 	places, err := workspace.Open(roots, locks)

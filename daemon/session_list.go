@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/access"
@@ -87,7 +89,7 @@ func inList(wire *tooldv1.Session) *tooldv1.Session {
 	}
 	for _, task := range wire.GetBackgroundTasks() {
 		if whole := task.GetCommand(); len(whole) > listedLong {
-			task.Command, wire.Omitted = shortened(whole, listedLong), append(wire.Omitted, "background_tasks.command")
+			task.Command, wire.Omitted = convert.Shortened(whole, listedLong), append(wire.Omitted, "background_tasks.command")
 		}
 	}
 	slices.Sort(wire.Omitted)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -46,7 +48,7 @@ func (x *sessionSet) keptSession(info journal.Info) *tooldv1.Session {
 	_, lost := x.missing(info.Name)
 	about := x.keptMeta(info.Name)
 	return &tooldv1.Session{
-		SessionId: info.Name, Roots: each(about.Roots, clean), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
+		SessionId: info.Name, Roots: convert.Each(about.Roots, convert.Clean), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
 		FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
 	}
 }
@@ -67,9 +69,9 @@ func (x *sessionSet) keptMeta(name string) (about meta) {
 func (s *session) describe() *tooldv1.Session {
 	return view(s, func(its *state) *tooldv1.Session {
 		wire := &tooldv1.Session{
-			SessionId: s.name, Roots: each(s.meta.Roots, clean), WorkingDirectory: clean(its.shell.dir), Created: timestamppb.New(s.created),
+			SessionId: s.name, Roots: convert.Each(s.meta.Roots, convert.Clean), WorkingDirectory: convert.Clean(its.shell.dir), Created: timestamppb.New(s.created),
 			FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: its.clients.main != nil, Client: its.clients.info,
-			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: each(its.shell.todos, todoOf),
+			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: convert.Each(its.shell.todos, convert.Todo),
 		}
 		for _, t := range its.ledger.turns {
 			wire.OpenCalls += uint32(len(t.open))
@@ -180,7 +182,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 		}
 	})
 	if len(turns) == 0 && request.GetTurnId() != "" {
-		return nil, apierror.NotFoundf("unknown_turn", "turn_id", "No turn with the turn_id %q is open.", short(request.GetTurnId()))
+		return nil, apierror.NotFoundf("unknown_turn", "turn_id", "No turn with the turn_id %q is open.", convert.Short(request.GetTurnId()))
 	}
 	for _, t := range turns {
 		s.queue.StopTurn(t.number, cancelledBy(request.GetReason()), nil)
@@ -196,10 +198,10 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 	}
 	task := s.tasks.set.Get(request.GetTaskId())
 	if task == nil {
-		return nil, apierror.NotFoundf("unknown_task", "task_id", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId()))
+		return nil, apierror.NotFoundf("unknown_task", "task_id", "Session %q has no background task %q.", convert.Short(request.GetSessionId()), convert.Short(request.GetTaskId()))
 	}
 	if _, ended := task.Exit(); ended {
-		return nil, apierror.NotFoundf("task_ended", "task_id", "The background task %q has ended.", short(request.GetTaskId()))
+		return nil, apierror.NotFoundf("task_ended", "task_id", "The background task %q has ended.", convert.Short(request.GetTaskId()))
 	}
 	task.Stop()
 	return &tooldv1.KillTaskResponse{}, nil
@@ -220,7 +222,7 @@ func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*
 	if s, err := x.bringBackFor(principalOf(ctx), request.GetSessionId()); s != nil || err != nil {
 		return s, err
 	}
-	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", short(request.GetSessionId()))
+	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", convert.Short(request.GetSessionId()))
 }
 
 // openCalls returns the keys of the calls that run or are asked about.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/toold/toold/daemon/journal"
@@ -76,8 +78,8 @@ func (t *sessionTasks) describeTasks(its *state) (described []*tooldv1.Backgroun
 	for _, task := range t.set.List() {
 		if _, ended := task.Exit(); !ended {
 			described = append(described, &tooldv1.BackgroundTask{
-				TaskId: task.ID, Command: shortened(task.Command, shownInput), Age: durationpb.New(time.Since(task.Started)),
-				OutputPath: clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
+				TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
+				OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
 			})
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
@@ -74,7 +76,7 @@ func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) er
 		return nil, err
 	}
 	if key == "" {
-		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).At("id")
+		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", convert.Short(r.use.ID)).At("id")
 	}
 	if repeated {
 		after = in.s.log.Last()
@@ -125,7 +127,7 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 }
 
 func unknownCall(session, id string) error {
-	return apierror.NotFoundf("unknown_call", "tool_use_id", "Session %q has no call %q, or it is not kept any more.", short(session), short(id))
+	return apierror.NotFoundf("unknown_call", "tool_use_id", "Session %q has no call %q, or it is not kept any more.", convert.Short(session), convert.Short(id))
 }
 
 // outputReader is one ReadOutput under way.

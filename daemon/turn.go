@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
+
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -65,7 +67,7 @@ func (in inlet) beginTurn(id string) *turn {
 		}
 		its.ledger.turns[t.number] = t
 	})
-	in.s.queue.SetFeed(feedOf(t.options))
+	in.s.queue.SetFeed(convert.Feed(t.options))
 	in.s.queue.SetConcurrency(cmp.Or(int(t.options.GetMaxConcurrency()), scheduler.DefaultConcurrency))
 	return t
 }
@@ -132,7 +134,7 @@ func (rec *recorder) finishTurn(its *state, t *turn) {
 
 // recordEnd records the end of a turn that is over.
 func (rec *recorder) recordEnd(its *state, t *turn) {
-	wire := eventOf(nil, pipeline.TurnEnded{
+	wire := convert.Event(nil, pipeline.TurnEnded{
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id

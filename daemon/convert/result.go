@@ -1,6 +1,6 @@
-// A call's result as the wire has it: never larger, nor nested deeper, than what clients take.
+// A call's result: never larger, nor nested deeper, than what clients take.
 
-package daemon
+package convert
 
 import (
 	"encoding/json"
@@ -38,7 +38,7 @@ func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
 		Usage: &tooldv1.Usage{
 			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
-			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Usage.Tier),
+			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: Tier(e.Usage.Tier),
 		},
 	}
 	result.Confinement = confinementOf(e.Confined)
@@ -46,7 +46,7 @@ func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 		result.Content = append(result.Content, contentOf(block))
 	}
 	if e.Spill != nil {
-		result.Spill = &tooldv1.Spill{Path: clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
+		result.Spill = &tooldv1.Spill{Path: Clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
 	}
 	fit(result)
 	return result
@@ -59,9 +59,9 @@ func contentOf(block tools.Block) *tooldv1.Content {
 	case block.Document != nil:
 		return &tooldv1.Content{Block: &tooldv1.Content_Document{Document: blobOf(block.Document)}}
 	case block.Link != nil:
-		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: clean(block.Link.URI), Name: clean(block.Link.Name)}}}
+		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: Clean(block.Link.URI), Name: Clean(block.Link.Name)}}}
 	}
-	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: shortened(block.Text, shownText)}}
+	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: Shortened(block.Text, shownText)}}
 }
 
 func blobOf(b *tools.Blob) *tooldv1.Blob { return &tooldv1.Blob{MediaType: b.MediaType, Data: b.Data} }
@@ -70,7 +70,7 @@ func errorOf(e *fault.Error) *tooldv1.Error {
 	if e == nil {
 		return nil
 	}
-	return &tooldv1.Error{Code: e.Code, Message: shortened(visible(e.Message), shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
+	return &tooldv1.Error{Code: e.Code, Message: Shortened(Visible(e.Message), shownFault), Field: Shortened(e.Field, ShownReason), Details: structOf(e.Details)}
 }
 
 // fit leaves the largest parts of a result out, and says so in their place, until the rest is no larger than may be recorded.
@@ -120,7 +120,7 @@ func omittedBlock(content *tooldv1.Content) *tooldv1.Content {
 	what, size := "A block", proto.Size(content)
 	for _, blob := range []*tooldv1.Blob{content.GetImage(), content.GetDocument()} {
 		if blob != nil {
-			what, size = "A block, "+short(visible(blob.GetMediaType()))+",", len(blob.GetData())
+			what, size = "A block, "+Short(Visible(blob.GetMediaType()))+",", len(blob.GetData())
 		}
 	}
 	text := fmt.Sprintf("(%s of %d bytes is left out: all of a result may have no more than %d.)", what, size, recordedResult)
@@ -166,4 +166,52 @@ func flatten(value *structpb.Value, depth int) {
 	for _, element := range list.GetValues() {
 		flatten(element, depth+1)
 	}
+}
+
+// How much a client may give as one result, in bytes on the wire: what is recorded of it stays below what most clients take.
+const (
+	takenBlocks = 200
+	takenResult = 3 << 20
+)
+
+// ResultIn puts what a client's tool gave into a result. Its error says that the tool has failed.
+func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
+	if blocks, size := len(wire.GetContent()), proto.Size(wire); blocks > takenBlocks || size > takenResult {
+		return result, fault.Failedf("tool_failed", "The client's tool gave %d blocks with %d bytes, but no more than %d blocks with %d bytes, all of them together with what is structured, are taken.", blocks, size, takenBlocks, takenResult)
+	}
+	text := ""
+	for _, content := range wire.GetContent() {
+		block := blockIn(content)
+		result.Content = append(result.Content, block)
+		if text == "" {
+			text = block.Text
+		}
+	}
+	if wire.GetStructured() != nil {
+		result.Structured = wire.GetStructured().AsMap()
+	}
+	if wire.GetIsError() {
+		return result, failedTool(text)
+	}
+	return result, nil
+}
+
+func blockIn(content *tooldv1.Content) tools.Block {
+	switch block := content.GetBlock().(type) {
+	case *tooldv1.Content_Image:
+		return tools.Block{Image: &tools.Blob{MediaType: block.Image.GetMediaType(), Data: block.Image.GetData()}}
+	case *tooldv1.Content_Document:
+		return tools.Block{Document: &tools.Blob{MediaType: block.Document.GetMediaType(), Data: block.Document.GetData()}}
+	case *tooldv1.Content_Link:
+		return tools.Block{Link: &tools.Link{URI: block.Link.GetUri(), Name: block.Link.GetName()}}
+	}
+	return tools.Block{Text: content.GetText()}
+}
+
+// failedTool is the fault of a call that its client says has failed: in the words of its result.
+func failedTool(text string) *fault.Error {
+	if text == "" {
+		text = "The client's tool has failed and does not say why."
+	}
+	return fault.Failedf("tool_failed", "%s", Shortened(text, ShownAnswer))
 }

@@ -1,6 +1,6 @@
-// An explanation as it goes over the wire.
+// An explanation: what a call would do, and how its processes would be confined.
 
-package daemon
+package convert
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// invalid is the explanation of a call that would not be accepted.
-func invalid(err *fault.Error) *tooldv1.ExplainResponse {
-	return &tooldv1.ExplainResponse{Error: errorOf(err), Decision: tooldv1.Decision_DECISION_DENY, Reasons: []string{visible(err.Message)}}
+// Invalid is the explanation of a call that would not be accepted.
+func Invalid(err *fault.Error) *tooldv1.ExplainResponse {
+	return &tooldv1.ExplainResponse{Error: errorOf(err), Decision: tooldv1.Decision_DECISION_DENY, Reasons: []string{Visible(err.Message)}}
 }
 
 func decisionOf(d permission.Decision) tooldv1.Decision {
@@ -23,18 +23,18 @@ func decisionOf(d permission.Decision) tooldv1.Decision {
 	}[d]
 }
 
-func explanationOf(e pipeline.Explanation) *tooldv1.ExplainResponse {
+func Explanation(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	v := e.Verdict
 	wire := &tooldv1.ExplainResponse{
 		Valid: true, Concurrent: e.Concurrent, ReadOnly: e.Effects.ReadOnly(), Level: tooldv1.Level(v.Level), Grounds: groundsOf(v.Reasons),
-		Decision: decisionOf(v.Decision), Suggestions: each(e.Suggestions, suggestionOf), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
-		Confinement: confinementOf(e.Confined),
+		Decision: decisionOf(v.Decision), Suggestions: Each(e.Suggestions, suggestionOf), PermissionMode: wireMode(e.Mode), Effects: effectsOf(e.Facts),
+		Confinement: confinementOf(e.Confined), Error: errorOf(e.Fault),
 	}
 	for _, h := range e.Hooks {
-		wire.Reasons = append(wire.Reasons, visible(fmt.Sprintf("The %s hook in %s is asked first; what it will say is not known.", h.Event, h.Origin)))
+		wire.Reasons = append(wire.Reasons, Visible(fmt.Sprintf("The %s hook in %s is asked first; what it will say is not known.", h.Event, h.Origin)))
 	}
 	for _, reason := range v.Sentences {
-		wire.Reasons = append(wire.Reasons, shortened(visible(reason), shownReason))
+		wire.Reasons = append(wire.Reasons, Shortened(Visible(reason), ShownReason))
 	}
 	if v.Way != "" {
 		wire.Reasons = append(wire.Reasons, v.Way)
@@ -57,7 +57,7 @@ func effectsOf(f *permission.Facts) (lines []string) {
 		case c.Transparent:
 			line += " (looked through)"
 		}
-		lines = append(lines, visible(line))
+		lines = append(lines, Visible(line))
 	}
 	for _, a := range f.Accesses {
 		verb, where := "reads ", a.Named
@@ -70,7 +70,7 @@ func effectsOf(f *permission.Facts) (lines []string) {
 		if !a.Inside {
 			where += " (outside)"
 		}
-		lines = append(lines, visible(verb+where))
+		lines = append(lines, Visible(verb+where))
 	}
 	for _, a := range f.Accesses {
 		line := "makes " + a.Opens + " writable for the call"
@@ -80,18 +80,36 @@ func effectsOf(f *permission.Facts) (lines []string) {
 		case a.Opens == "":
 			continue
 		}
-		if line = visible(line); !slices.Contains(lines, line) {
+		if line = Visible(line); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
 	for _, host := range f.Hosts {
-		lines = append(lines, visible("contacts "+host))
+		lines = append(lines, Visible("contacts "+host))
 	}
 	if more := len(lines) - shownLines; more > 0 {
 		lines = append(lines[:shownLines], fmt.Sprintf("and %d things more", more))
 	}
 	for i, line := range lines {
-		lines[i] = shortened(line, shownReason)
+		lines[i] = Shortened(line, ShownReason)
 	}
 	return lines
+}
+
+// confinementOf returns as much as there is room for.
+func confinementOf(c pipeline.Confined) *tooldv1.Confinement {
+	if c.Tier == "" {
+		return nil
+	}
+	wire, left := &tooldv1.Confinement{Tier: Tier(c.Tier), NotCovered: Each(c.NotCovered, Visible)}, Room(ShownNames)
+	for _, d := range c.Denials {
+		denial := &tooldv1.SandboxDenial{
+			Operation: string(d.Operation), Target: Visible(d.Target), Count: uint32(d.Count), Allow: Visible(d.Allow), MovedTo: Visible(d.MovedTo),
+		}
+		if !left.Takes(denial.Target, denial.Allow, denial.MovedTo) {
+			break
+		}
+		wire.Denials = append(wire.Denials, denial)
+	}
+	return wire
 }
