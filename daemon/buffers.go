@@ -15,7 +15,6 @@ import (
 	"unsafe"
 
 	"github.com/toold/toold/daemon/convert"
-
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"

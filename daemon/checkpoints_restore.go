@@ -11,12 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"

@@ -1,24 +1,27 @@
-// How the processes of a session's calls are confined: what settings say, and what belongs to the daemon and to its user's
-// other programs. What follows for one call is the pipeline's.
+// How the processes of a session's calls are confined: what settings say, what belongs to the daemon and to its user's other
+// programs, and the session's directories for temporary files. What follows for one call is the pipeline's.
 
 package daemon
 
 import (
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/daemon/convert"
+	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/pathname"
+	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/net/egress"
 )
 
@@ -151,4 +154,103 @@ func realPath(path string) string {
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)
 	}
+}
+
+// scratchNames are the machine's directories for temporary files, and what the session's own are called.
+var scratchNames = []struct{ name, dir string }{{"/tmp", "tmp"}, {"/var/tmp", "var-tmp"}}
+
+// temporaries returns the directories for temporary files that the session's calls have; none where nothing confines
+// their processes, which then have the machine's. opened are what stays the machine's below their names. With whole false one
+// could not be made, which may be otherwise a moment later.
+func (j *judge) temporaries(now *settings.Settings, opened []string) (temps []workspace.Temporary, whole bool) {
+	confinement, err := j.daemon.runner.Confinement(sandbox.Policy{Tier: sandbox.Full, Optional: now.Sandbox.Optional != nil})
+	if now.Sandbox.Disabled != nil || err != nil || confinement.Tier == sandbox.None {
+		return nil, true
+	}
+	whole = true
+	if j.outputs == "" { // a session that is only imagined starts no process that would need a mount point
+		opened = nil
+	}
+	for _, known := range scratchNames {
+		t := workspace.Temporary{Name: known.name, Dir: filepath.Join(j.temporary, known.dir)}
+		if now.Sandbox.SharedTmp != nil {
+			t.Dir = t.Name
+		} else if err := makeScratch(t, opened); err != nil {
+			j.daemon.Log.Warn("there is no directory for temporary files", zap.String("session", j.name), zap.Error(err))
+			whole = false
+			continue
+		}
+		temps = append(temps, t)
+	}
+	return temps, whole
+}
+
+// makeScratch makes the directory, with the mode that the machine's has as a rule, and in it what the sandbox needs to show the
+// opened paths at their names.
+func makeScratch(t workspace.Temporary, opened []string) error {
+	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(t.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, path := range opened {
+		if rel, err := filepath.Rel(t.Name, path); err == nil && rel != "." && filepath.IsLocal(rel) {
+			_ = workspace.MakeMountPoint(root, rel, path) // a call may have put something in the way, and has to do without
+		}
+	}
+	return root.Chmod(".", 0o777|os.ModeSticky)
+}
+
+// openedTo returns the paths that settings and roots open to processes or hide from them, which are the machine's whatever
+// is the session's own around them.
+func openedTo(c pipeline.Confining, places *workspace.Workspace, readable []string) []string {
+	return slices.Concat(places.Roots(), readable, c.Write, c.Keep, c.Shown, c.Hidden)
+}
+
+// tempOf is where a session's directories for temporary files are.
+func (d *Daemon) tempOf(session string) string {
+	return filepath.Join(realPath(d.StateDir), "temp", session)
+}
+
+// lends returns the function that reports whether a real path is an output of another session than own that may be read in
+// one of the principal with these roots: the session has the same principal and the same roots.
+func (x *sessionSet) lends(own string, who access.Principal, roots []string) func(real string) bool {
+	outputs := filepath.Join(realPath(x.d.StateDir), "sessions")
+	return func(real string) bool {
+		rest, below := strings.CutPrefix(real, outputs+"/")
+		name, file := filepath.Split(rest)
+		name = strings.TrimSuffix(name, "/")
+		if !below || name == own || strings.Contains(name, "/") || !slices.Contains([]string{".out", ".txt"}, filepath.Ext(file)) {
+			return false
+		}
+		about := x.keptMeta(name)
+		if s, open := x.find(name); open {
+			about = s.meta
+		}
+		return len(about.Roots) > 0 && slices.Equal(about.Roots, roots) && about.owner() == who
+	}
+}
+
+// removeTree removes what is at the path, with all that is in it. A directory that its owner may not change does not keep it; Go's
+// module cache consists of those. Nothing outside of it is touched.
+func removeTree(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil {
+		return nil
+	}
+	root, openErr := os.OpenRoot(path)
+	if openErr != nil {
+		return err
+	}
+	defer root.Close()
+	_ = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = root.Chmod(name, 0o700) // it is called before what is in the directory is read
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
 }

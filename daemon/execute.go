@@ -11,14 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
 )
 
 type toolServer struct {
@@ -352,4 +352,15 @@ func (at *attachments) keeps(its *state) bool {
 		return false
 	}
 	return !at.s.meta.Anonymous
+}
+
+// recordClient records who uses the session from now on, unless that is who used it before. client is what the client says of
+// itself; nil: nothing.
+func (at *attachments) recordClient(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
+	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
+	if its.clients.met && its.clients.peer == now {
+		return
+	}
+	its.clients.met, its.clients.peer = true, now
+	its.ledger.append(entry(nil, pipeline.Changed{Peer: &now}))
 }

@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"

@@ -11,11 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toold/toold/daemon/convert"
-
-	"github.com/toold/toold/daemon/settings"
-
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"

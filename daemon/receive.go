@@ -7,9 +7,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"

@@ -11,11 +11,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/tools/text/redact"
 )

@@ -1,5 +1,5 @@
-// The servers that work for a session for longer than a call: MCP servers and language servers.
-// Which there are follows from settings, and how they are confined from the session's rights.
+// What works for a session for longer than a call: MCP servers, language servers, background tasks. Which servers there are follows
+// from settings, and how they are confined from the session's rights.
 
 package daemon
 
@@ -11,8 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/exec/background"
 	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -244,4 +250,83 @@ func (h *toolHost) mayBeStarting(name string) bool {
 	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {
 		return (server.State == mcp.Starting || server.State == mcp.Failed) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
 	})
+}
+
+// sessionTasks are the processes that calls have left running.
+type sessionTasks struct {
+	s   *session
+	set *background.Set
+}
+
+// taskRow is what the journal keeps of a task that runs: after a restart its end is told.
+type taskRow struct {
+	Command string `json:"command"`
+}
+
+// taskEnd is what a Notice "task_ended" carries for programs.
+type taskEnd struct {
+	TaskID   string `json:"task_id"`
+	ExitCode int    `json:"exit_code"` // -1 when a signal has ended it, or a script had left it running
+	Signal   string `json:"signal,omitempty"`
+	Output   string `json:"output_path"`
+}
+
+// keyOf is the key of the call that has started the task.
+func (t *sessionTasks) keyOf(task *background.Task) string {
+	return strings.TrimPrefix(task.Call, t.s.name+".")
+}
+
+// taskStarted returns the change of state that goes with a call which has left the task behind; nil when it has ended
+// already.
+func (t *sessionTasks) taskStarted(id string) []journal.Put {
+	if task := t.set.Get(id); task != nil {
+		if _, ended := task.Exit(); !ended {
+			return []journal.Put{putState(keyTask+id, taskRow{task.Command})}
+		}
+	}
+	return nil
+}
+
+// taskEnded records that a task has ended, so that no client need poll.
+func (t *sessionTasks) taskEnded(task *background.Task) {
+	exit, _ := task.Exit()
+	end := taskEnd{TaskID: task.ID, ExitCode: exit.Code, Signal: exit.Signal, Output: task.Output.Path()}
+	how := fmt.Sprintf(" with exit code %d", exit.Code)
+	if exit.Signal != "" {
+		how = " by " + exit.Signal
+	} else if exit.Code < 0 {
+		how = "" // a script had left it running
+	}
+	t.s.update(func(its *state) {
+		its.used = time.Now()
+		notice := pipeline.Noticed{
+			Code: "task_ended", CallID: its.ledger.idOf(t.keyOf(task)), Details: end,
+			Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how),
+		}
+		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
+		its.ledger.wakeWaiters()
+	})
+}
+
+// describeTasks lists the tasks that run.
+func (t *sessionTasks) describeTasks(its *state) (described []*tooldv1.BackgroundTask) {
+	for _, task := range t.set.List() {
+		if _, ended := task.Exit(); !ended {
+			described = append(described, &tooldv1.BackgroundTask{
+				TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
+				OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
+			})
+		}
+	}
+	return described
+}
+
+// taskOf returns the running task that the call with this key has left behind; nil: there is none.
+func (t *sessionTasks) taskOf(key string) *background.Task {
+	for _, task := range t.set.List() {
+		if _, ended := task.Exit(); !ended && t.keyOf(task) == key {
+			return task
+		}
+	}
+	return nil
 }

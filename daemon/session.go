@@ -16,12 +16,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/guard"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"

@@ -9,12 +9,11 @@ import (
 	"io"
 	"math"
 
-	"github.com/toold/toold/daemon/convert"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/exec/spool"
 )

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/toold/toold/daemon/convert"
-
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"

@@ -1,11 +1,16 @@
-// What clients have the daemon hold in memory: how many bytes each thing counts, and the words in which a client learns
-// that a limit is reached. The counting is the quota package's.
+// What each principal has for itself, so that none takes another's share: so many sessions, a scheduler with so many slots, so many
+// bytes in memory, and how often calls may begin. The counting of bytes is the quota package's.
 
 package daemon
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -14,11 +19,131 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
 )
+
+// remoteSessions is how often limits.sessions all principals of TCP together may have, since a certificate authority can
+// name any number of them. The machine's own user has his besides.
+const remoteSessions = 4
+
+// crowding returns the principal's longest idle detached session when he has as many as the limit allows; nil: there is
+// room.
+func (x *sessionSet) crowding(who access.Principal) (oldest *session, err error) {
+	var own []*session
+	remote := 0
+	for _, s := range x.all() {
+		if s.meta.owner() == who {
+			own = append(own, s)
+		}
+		if s.meta.owner().Remote() {
+			remote++
+		}
+	}
+	if len(own) < x.d.limits.Sessions && (!who.Remote() || remote < x.d.limits.Sessions*remoteSessions) {
+		return nil, nil
+	}
+	var since time.Time
+	for _, s := range own {
+		if idle, unused := s.attachments.idleSince(); unused && (oldest == nil || idle.Before(since)) {
+			oldest, since = s, idle
+		}
+	}
+	if oldest == nil {
+		return nil, apierror.New(codes.ResourceExhausted, "too_many_sessions",
+			"%d sessions are open and all are in use. Close one, or raise limits.sessions in the settings.", max(len(own), remote))
+	}
+	return oldest, nil
+}
+
+// shares are the schedulers of principals. Their methods are safe for concurrent use.
+type shares struct {
+	slots int // of each: limits.max_running_calls
+
+	mu      sync.Mutex // guards the rest
+	of      map[access.Principal]*share
+	drained error // why nothing starts any more; nil while it does
+}
+
+type share struct {
+	*scheduler.Scheduler
+	queues int // that have not been released
+}
+
+func newShares(slots int) *shares { return &shares{slots: slots, of: map[access.Principal]*share{}} }
+
+// queue makes the queue of a session. It is released when the session has finished.
+func (x *shares) queue(who access.Principal) *scheduler.Queue {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	own := x.of[who]
+	if own == nil {
+		own = &share{Scheduler: scheduler.New(x.slots)}
+		x.of[who] = own
+		if x.drained != nil {
+			own.Drain(x.drained)
+		}
+	}
+	own.queues++
+	return own.NewQueue(scheduler.Streaming, scheduler.DefaultConcurrency)
+}
+
+// release takes note that one of the principal's queues is closed. With the last his scheduler ends.
+func (x *shares) release(who access.Principal) {
+	x.mu.Lock()
+	own := x.of[who]
+	last := false
+	if own != nil {
+		own.queues--
+		if last = own.queues == 0; last {
+			delete(x.of, who)
+		}
+	}
+	x.mu.Unlock()
+	if last {
+		own.Close()
+	}
+}
+
+func (x *shares) all() (all []*share) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, own := range x.of {
+		all = append(all, own)
+	}
+	return all
+}
+
+// drain skips all that waits and whatever is added from now on.
+func (x *shares) drain(cause error) {
+	x.mu.Lock()
+	if x.drained == nil {
+		x.drained = cause
+	}
+	x.mu.Unlock()
+	for _, own := range x.all() {
+		own.Drain(cause)
+	}
+}
+
+// wait returns when nothing runs any more, or ctx has ended. Nothing starts meanwhile: it has been drained.
+func (x *shares) wait(ctx context.Context) {
+	for _, own := range x.all() {
+		_ = own.Wait(ctx) // its error is that of ctx
+	}
+}
+
+// close stops everything, and returns when it has.
+func (x *shares) close() {
+	for _, own := range x.all() {
+		own.Close()
+	}
+}
 
 // quotaRetry is when a client that met the limit of several sessions may try again: what a vanished client has left is
 // given back after disconnectGrace, and an unused anonymous session is closed after houseTick.
@@ -151,4 +276,92 @@ func quotaText(e *quota.Exceeded) string {
 	scope := [...]string{quota.Session: "session", quota.Principal: "principal", quota.Daemon: "all"}[e.Scope]
 	whose := [...]string{quota.Session: "this session", quota.Principal: "all your sessions", quota.Daemon: "the sessions of all users"}[e.Scope]
 	return fmt.Sprintf("with %d bytes more the %s of %s would pass the limit of %d (limits.%s_%s_bytes)", e.Wanted, e.Kind, whose, e.Limit, scope, key)
+}
+
+// rateWait is how long a call waits for its place; part of the contract.
+const rateWait = 5 * time.Second
+
+// rateLimiters are the bounds in use. The zero value has none.
+type rateLimiters struct {
+	mu   sync.Mutex
+	kept map[rateKey]*rate.Limiter
+}
+
+// rateKey is whose calls of what are bounded, and how: with another bound the count begins again.
+type rateKey struct {
+	who     access.Principal
+	subject string
+	events  int
+	per     time.Duration
+}
+
+// limiter returns the bound: as many at once as there may be in the span, and from then on evenly spread.
+func (p *rateLimiters) limiter(key rateKey) *rate.Limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[rateKey]*rate.Limiter{}
+	}
+	found := p.kept[key]
+	if found == nil {
+		p.tidy()
+		found = rate.NewLimiter(rate.Limit(float64(key.events)/key.per.Seconds()), key.events)
+		p.kept[key] = found
+	}
+	return found
+}
+
+// tidy forgets bounds that are as if they were new.
+func (p *rateLimiters) tidy() {
+	for key, limiter := range p.kept {
+		if limiter.Tokens() >= float64(key.events) {
+			delete(p.kept, key)
+		}
+	}
+}
+
+// rateLimited is what programs are told of a call that came too soon.
+type rateLimited struct {
+	Subject    string  `json:"subject"`
+	RetryAfter float64 `json:"retry_after_seconds"`
+}
+
+// Pace waits until the call may begin. The error is a fault rate_limited when that would take too long, else the cause of
+// ctx.
+func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
+	var held []*rate.Reservation
+	wait, last := time.Duration(0), settings.Rate{}
+	for _, r := range i.s.judge.policy().settings.Rates {
+		if !concerns(r.Subject, c) {
+			continue
+		}
+		place := i.s.daemon.rates.limiter(rateKey{i.s.meta.owner(), r.Subject, r.Events, r.Per}).Reserve()
+		held = append(held, place)
+		if delay := place.Delay(); delay > wait {
+			wait, last = delay, r
+		}
+	}
+	if wait == 0 {
+		return nil
+	}
+	back := func() {
+		for _, place := range held {
+			place.Cancel()
+		}
+	}
+	if wait > rateWait {
+		back()
+		return fault.Failedf("rate_limited", "The call was not started: %s may be called %d times in %s (limits.rate in %s). Send it again under a new id in %.0f s.",
+			last.Subject, last.Events, last.Per, last.Origin, wait.Seconds()+0.5).With(rateLimited{last.Subject, wait.Seconds()})
+	}
+	if err := sleep(ctx, wait); err != nil {
+		back()
+		return fmt.Errorf("waiting for its place: %w", err)
+	}
+	return nil
+}
+
+// concerns reports whether a bound is about the call: its tool, its MCP server, or a host that it contacts.
+func concerns(subject string, c *pipeline.Call) bool {
+	return pool.Names(subject, c.Name) || slices.Contains(c.Hosts(), subject)
 }

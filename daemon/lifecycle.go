@@ -1,17 +1,22 @@
-// What is due by time, and how a daemon ends.
+// What is due by time, and how sessions and the daemon end.
 
 package daemon
 
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
@@ -220,5 +225,103 @@ func signal(slot chan<- struct{}) {
 	select {
 	case slot <- struct{}{}:
 	default:
+	}
+}
+
+// idleSince returns since when the session is unused; unused is false while something uses it: a stream, a call, an
+// open question, a background task.
+func (at *attachments) idleSince() (since time.Time, unused bool) {
+	at.s.update(func(its *state) {
+		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && at.s.tasks.set.Alive() == 0
+	})
+	return since, unused
+}
+
+// close ends the session for good and seals its log. It returns when every call has its result.
+func (s *session) close(why string) {
+	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
+		return
+	}
+	s.notifier.runEndHooks(why)
+	closed := entry(nil, pipeline.Changed{Closed: true})
+	_, _ = view(s, func(its *state) *journal.Pending { return its.ledger.append(closed) }).Wait() // the seal says it too
+	if err := s.log.Seal(); err != nil {
+		s.daemon.Log.Error("a closed session could not be sealed", zap.String("session", s.name), zap.Error(err))
+	}
+	s.daemon.sessions.mu.Lock()
+	delete(s.daemon.sessions.open, s.name)
+	s.daemon.sessions.mu.Unlock()
+	s.account.Close()
+	options := view(s, func(its *state) *tooldv1.Options { return its.options })
+	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
+	s.daemon.outputs.Release(s.name)
+	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
+	for _, stream := range s.attachments.attached() {
+		stream.finish(apierror.New(codes.Aborted, "session_closed", "The session was closed: %s.", why))
+	}
+	close(s.gone)
+}
+
+// finish stops everything of the session and returns when every call has its result and every turn its end. False: it
+// was told before, and that caller has done all that follows.
+func (s *session) finish(cause error) bool {
+	var before bool
+	s.intake.alone(func(inlet) {
+		s.update(func(its *state) {
+			before = its.stopping
+			its.stopping = true
+		})
+	})
+	if before {
+		<-s.gone
+		return false
+	}
+	s.queue.Close(cause)
+	s.cancel(cause)
+	_ = s.queue.Wait(context.Background())
+	s.daemon.shares.release(s.meta.owner())
+	s.tasks.set.Close()
+	s.tools.closeServers()
+	s.requests.reviewFileWatch()
+	s.intake.endTurns()
+	s.work.Wait()
+	return true
+}
+
+const (
+	// reclaimLeast is how many bytes clients have given back before it is worth a collection; ours.
+	reclaimLeast = 4 << 20
+	// reclaimPause is how long what is given back is gathered. A collection of 256 MiB of texts takes a few milliseconds.
+	reclaimPause = time.Second
+)
+
+// A reclaimer collects garbage, and returns it, when clients have given much back.
+type reclaimer struct {
+	wake  chan struct{} // one slot
+	bytes atomic.Int64  // given back since the last collection
+}
+
+// released takes note of bytes that clients have given back. It returns at once.
+func (r *reclaimer) released(bytes int64) {
+	if r.bytes.Add(bytes) < reclaimLeast {
+		return
+	}
+	signal(r.wake)
+}
+
+// run returns memory until ctx ends, at most once in reclaimPause.
+func (r *reclaimer) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		if sleep(ctx, reclaimPause) != nil {
+			return
+		}
+		r.bytes.Store(0)
+		runtime.GC() // what pools hold goes with the second collection
+		debug.FreeOSMemory()
 	}
 }
