@@ -128,16 +128,15 @@ func (in inlet) accept(r request, choose func(turnID string) *turn) (key string,
 		in.s.notifier.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
 		return "", false, nil
 	}
-	var known string
-	var found, same bool
+	var row *callRow
 	in.s.update(func(its *state) {
-		known, found = its.ledger.earlier(r.use.TurnID, r.use.ID)
-		same = found && (its.ledger.calls[known].Hash == r.hash || its.ledger.calls[known].Hash == "") // of some the content is not known any more
+		key = its.ledger.earlier(r.use.TurnID, r.use.ID)
+		row = its.ledger.calls[key]
 	})
 	switch {
-	case same:
-		return known, true, nil
-	case found:
+	case row != nil && (row.Hash == r.hash || row.Hash == ""): // of some the content is not known any more
+		return key, true, nil
+	case row != nil:
 		in.s.notifier.noticef("duplicate_id", r.use.ID, "Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)
 		return "", false, nil
 	}
@@ -183,33 +182,29 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
-	endsWith := func(err *fault.Error) *placed {
-		p.ended, r.use.Input = pipeline.Refuse(err), nil
-		return p
-	}
-	tool := r.own
+	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
 		tool = in.s.tools.lookUp(r.use.Name, t.options)
 	}
 	switch {
-	case r.wrong != nil:
-		return endsWith(r.wrong)
-	case crowded != nil:
-		return endsWith(crowded)
+	case wrong != nil:
 	case r.parent != "" && parentKey == "":
-		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
+		wrong = fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent)
 	case tool == nil:
-		return endsWith(in.s.tools.unknownTool(r.use.Name, t.options))
-	default:
-		call, refused := pipeline.New(r.use, tool, in.s.forCalls())
-		if refused != nil {
-			p.ended, r.use.Input = *refused, nil
-			return p
-		}
-		row.size = len(r.use.Input)
-		p.call, p.use = call, &call.Use
-		return p
+		wrong = in.s.tools.unknownTool(r.use.Name, t.options)
 	}
+	var refused *pipeline.Ended
+	if wrong != nil {
+		refused = new(pipeline.Refuse(wrong))
+	} else {
+		p.call, refused = pipeline.New(r.use, tool, in.s.forCalls())
+	}
+	if refused != nil {
+		p.call, p.ended, r.use.Input = nil, *refused, nil
+	} else {
+		row.size, p.use = len(r.use.Input), &p.call.Use
+	}
+	return p
 }
 
 // parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
@@ -270,13 +265,11 @@ func (in inlet) admit(p *placed) error {
 
 // earlier finds the call that has the client's names already. Without a turn_id it is the newest of that id in the
 // session, whatever turn it is in.
-func (l *ledger) earlier(turnID, id string) (key string, found bool) {
+func (l *ledger) earlier(turnID, id string) (key string) {
 	if turnID == "" {
-		key, found = l.byID[id]
-	} else {
-		key, found = l.uses[useKey{turnID, id}]
+		return l.byID[id]
 	}
-	return key, found
+	return l.uses[useKey{turnID, id}]
 }
 
 // idOf returns the client's id of a call; empty: the call is not kept.

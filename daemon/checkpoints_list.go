@@ -51,13 +51,15 @@ func (x *sessionServer) ListCheckpoints(ctx context.Context, request *tooldv1.Li
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{store: x.daemon.checkpoints, request: request, history: history, undone: history.Undone(), paths: paths, differ: differ{store: x.daemon.checkpoints, roots: roots, left: shownDiffs, none: request.GetNoDiffs()}}
+	l := &listing{
+		request: request, history: history, undone: history.Undone(), paths: paths,
+		differ: differ{store: x.daemon.checkpoints, roots: roots, left: shownDiffs, none: request.GetNoDiffs()},
+	}
 	return l.list()
 }
 
 // A listing is one ListCheckpoints under way.
 type listing struct {
-	store   *checkpoint.Store
 	request *tooldv1.ListCheckpointsRequest
 	history checkpoint.History
 	undone  []bool
@@ -88,7 +90,7 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 		response.Checkpoints = append(response.Checkpoints, wire)
 	}
 	if l.request.GetNet() {
-		shown := &differ{store: l.store, roots: l.differ.roots, left: shownDiffs}
+		shown := &differ{store: l.differ.store, roots: l.differ.roots, left: shownDiffs}
 		wanted := slices.DeleteFunc(slices.Clone(l.history), func(p checkpoint.Past) bool { return !l.wants(p) })
 		response.Net, response.MoreNet = shown.files(wanted.Net(l.paths)) // on whatever page they are
 	}
@@ -125,15 +127,13 @@ func (l *listing) checkpoint(p checkpoint.Past, undone bool) *tooldv1.Checkpoint
 	}
 	deltas := p.Deltas(l.paths)
 	wire.Files, wire.MoreFiles = l.differ.files(deltas)
-	for _, file := range wire.Files {
-		wire.Paths = append(wire.Paths, file.GetPath())
-		wire.Diff += file.GetDiff()
-	}
+	wire.Paths = convert.Each(wire.Files, (*tooldv1.FileChange).GetPath)
+	wire.Diff = strings.Join(convert.Each(wire.Files, (*tooldv1.FileChange).GetDiff), "")
 	var missing []workspace.Gap
 	for _, delta := range deltas {
 		if delta.Before.Kind == workspace.Unkept {
 			missing = append(missing, workspace.Gap{Real: delta.Real, Why: delta.Before.Why})
-		} else if hash := delta.Before.Hash; hash != "" && !l.store.Has(hash) {
+		} else if hash := delta.Before.Hash; hash != "" && !l.differ.store.Has(hash) {
 			missing = append(missing, workspace.Gap{Real: delta.Real, Why: checkpoint.ErrGone.Error()})
 		}
 	}
@@ -223,14 +223,11 @@ func (r *restore) response() *tooldv1.RestoreResponse {
 		}
 	}
 	wire.Files, wire.MoreRestored = shown.files(deltas)
-	for _, file := range wire.Files {
-		wire.Restored = append(wire.Restored, file.GetPath())
-	}
+	wire.Restored = convert.Each(wire.Files, (*tooldv1.FileChange).GetPath)
 	wire.NotRestored, wire.MoreNotRestored = convert.PathReasons(r.plan.Missing)
-	for _, p := range slices.Backward(r.plan.Takes) {
-		if len(wire.UndoneToolUseIds) < shownCalls {
-			wire.UndoneToolUseIds = append(wire.UndoneToolUseIds, convert.Clean(p.ID))
-		}
+	newest := r.plan.Takes[max(0, len(r.plan.Takes)-shownCalls):]
+	for _, p := range slices.Backward(newest) {
+		wire.UndoneToolUseIds = append(wire.UndoneToolUseIds, convert.Clean(p.ID))
 	}
 	return wire
 }
@@ -314,9 +311,4 @@ func placeIn(roots []string, real string) string {
 		return strings.TrimPrefix(real, "/")
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(real, best), "/")
-}
-
-// unknownCheckpoint means that there is nothing to restore.
-func unknownCheckpoint(format string, args ...any) *apierror.Error {
-	return apierror.NotFoundf("unknown_checkpoint", "", "%s", fmt.Sprintf(format, args...))
 }

@@ -125,7 +125,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	case *tooldv1.RestoreRequest_Turn:
 		from = slices.IndexFunc(history, func(p checkpoint.Past) bool { return p.Session == r.of && p.Turn >= point.Turn && p.Turn > 0 })
 		if from < 0 {
-			return 0, unknownCheckpoint("Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn).At("turn")
+			return 0, apierror.NotFoundf("unknown_checkpoint", "turn", "Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn)
 		}
 	case *tooldv1.RestoreRequest_ToolUseId:
 		for i, p := range history { // the newest of that id
@@ -134,7 +134,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			}
 		}
 		if from == 0 {
-			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId)).At("tool_use_id")
+			return 0, apierror.NotFoundf("unknown_checkpoint", "tool_use_id", "Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId))
 		}
 		from--
 	default:

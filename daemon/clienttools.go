@@ -208,13 +208,15 @@ func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTo
 		return tools.Result{}, fault.Invalidf("too_large", "The input has %d bytes, and a client is sent at most %d at once. Hand large content over in a file.", len(input), maxDelegated)
 	}
 	key := strings.TrimPrefix(env.CallID, r.s.name+".")
-	e, over := r.request(key, o, input)
+	e := view(r.s, func(its *state) *clientRequest { return r.request(its, key, o, input) })
 	if e == nil {
 		r.s.queue.Stop(key, errClientGone)
 		<-ctx.Done()
 		return tools.Result{}, context.Cause(ctx)
 	}
-	answer, err := r.await(ctx, e, over)
+	answer, err := r.await(ctx, e, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
+		ToolUseId: e.use.ID, Reason: "its call was stopped",
+	}}})
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -224,25 +226,18 @@ func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTo
 // maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
 const maxDelegated = 3 << 20
 
-// request sends the client what it is to do, and returns the message that cancels it; nil: no client offers
-// that any more.
-func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e *clientRequest, over *tooldv1.ExecuteResponse) {
-	r.s.update(func(its *state) {
-		use := its.ledger.live[key].use
-		e = newClientRequest(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
-			ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
-		}}})
-		e.shape = o.shape
-		over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
-			ToolUseId: use.ID, Reason: "its call was stopped",
-		}}}
-		if !r.reassign(its, e) && !slices.Contains(its.toolset.clientTools[use.Name], o) {
-			e, over = nil, nil
-			return
-		}
-		its.clients.commit(e)
-	})
-	return e, over
+// request sends the client what it is to do; nil: no client offers that any more.
+func (r *requester) request(its *state, key string, o *clientTool, input json.RawMessage) *clientRequest {
+	use := its.ledger.live[key].use
+	e := newClientRequest(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
+		ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
+	}}})
+	e.shape = o.shape
+	if !r.reassign(its, e) && !slices.Contains(its.toolset.clientTools[use.Name], o) {
+		return nil
+	}
+	its.clients.commit(e)
+	return e
 }
 
 // carriedOut takes a client's result of a tool of its own.

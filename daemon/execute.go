@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,11 +21,6 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 )
-
-type toolServer struct {
-	tooldv1.UnimplementedToolServiceServer
-	daemon *Daemon
-}
 
 // Execute serves one stream.
 func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
@@ -66,7 +62,7 @@ func (l *lifecycle) countStream(n int) {
 	l.busy = time.Now()
 }
 
-// startServers runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
+// serve runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
 // that does not read nor for a Recv: both end when the method has returned. receive may be nil.
 func (st *stream) serve(ctx context.Context, receive func() error) error {
 	defer st.session.attachments.detach(st)
@@ -261,9 +257,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	if st.answers {
 		at.s.asker.askAgain(its)
 	}
-	st.hello = at.hello(its, standing)
-	texts, details := convert.Warnings(at.missed(st.sent))
-	st.hello.Warnings, st.hello.WarningDetails = append(st.hello.Warnings, texts...), append(st.hello.WarningDetails, details...)
+	st.hello = at.hello(its, standing, st.sent)
 	return nil
 }
 
@@ -300,13 +294,13 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 	}
 }
 
-// hello describes the session to a stream that attaches.
-func (at *attachments) hello(its *state, st *policySnapshot) *tooldv1.Attached {
+// hello describes the session to a stream that attaches behind the record after.
+func (at *attachments) hello(its *state, st *policySnapshot, after uint64) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
 		Features: features, Roots: convert.Each(at.s.meta.Roots, convert.Clean),
 	}
-	hello.Warnings, hello.WarningDetails = convert.Warnings(st.warnings)
+	hello.Warnings, hello.WarningDetails = convert.Warnings(append(slices.Clip(st.warnings), at.missed(after)...))
 	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}

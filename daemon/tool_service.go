@@ -18,6 +18,11 @@ import (
 	"github.com/toold/toold/tools/exec/spool"
 )
 
+type toolServer struct {
+	tooldv1.UnimplementedToolServiceServer
+	daemon *Daemon
+}
+
 // RunTool runs one call as a turn of its own and streams its events.
 func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService_RunToolServer) error {
 	if err := t.daemon.life.takesNew(); err != nil {
