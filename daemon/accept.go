@@ -125,7 +125,7 @@ func hashOf(name string, input json.RawMessage) string {
 // so nothing has happened.
 func (in inlet) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
-		in.s.notifier.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
+		in.s.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
 		return "", false, nil
 	}
 	var row *callRow
@@ -137,7 +137,7 @@ func (in inlet) accept(r request, choose func(turnID string) *turn) (key string,
 	case row != nil && (row.Hash == r.hash || row.Hash == ""): // of some the content is not known any more
 		return key, true, nil
 	case row != nil:
-		in.s.notifier.noticef("duplicate_id", r.use.ID, "Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)
+		in.s.noticef("duplicate_id", r.use.ID, "Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)
 		return "", false, nil
 	}
 	p := in.place(&r, choose)

@@ -107,7 +107,7 @@ func (ask *asker) keepRules(rules []keeping) {
 	}
 	for _, k := range rules {
 		if err := ask.keepRule(k); err != nil {
-			ask.s.notifier.notify(nil, pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
+			ask.s.notify(nil, pipeline.Noticed{Code: "remember_failed", Message: fmt.Sprintf("The rule %s could not be remembered: %v. The answer counts all the same.", k.Rule, err)})
 		}
 	}
 	ask.rejudge(ask.s.judge.policy())
@@ -216,7 +216,7 @@ func (ask *asker) askApproval() {
 		if server.Workspace == "" {
 			way = "write the same entry into mcpServers of your settings"
 		}
-		ask.s.notifier.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
+		ask.s.notify(nil, pipeline.Noticed{Code: "mcp_server_unapproved", Details: serverNamed{server.Name}, Message: fmt.Sprintf(
 			"The MCP server %s of %s is not started, since it is not approved. Attach with capabilities.answers to be asked, or %s.", server.Name, server.Origin, way)})
 	}
 }
@@ -240,7 +240,7 @@ func (ask *asker) approve(a *asked) {
 	})
 	if err != nil {
 		ask.s.daemon.Log.Warn("an approval could not be kept", zap.String("server", server.Name), zap.Error(err))
-		ask.s.notifier.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})
+		ask.s.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})
 		return
 	}
 	ask.s.tools.reconcileServers()

@@ -47,7 +47,7 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 		if over, is := found.Details.(overQuotaDetails); is {
 			details.overQuotaDetails = &over
 		}
-		s.notifier.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
+		s.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
 		if real == "" || !slices.Contains(untaken, found.Code) {
 			return
 		}
@@ -219,7 +219,7 @@ func (r *requester) notifyConflicts(use *pipeline.Use) {
 		if conflict.Unsaved {
 			change += ", and its buffer holds text that was never saved"
 		}
-		r.s.notifier.notify(use, pipeline.Noticed{
+		r.s.notify(use, pipeline.Noticed{
 			Code: "buffer_conflict", CallID: id, Message: conflict.Path + " " + change + ".",
 			Details: conflicting{conflict.Path, conflict.Version, conflict.Unsaved, conflict.Gone},
 		})

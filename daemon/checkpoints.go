@@ -38,9 +38,6 @@ type keptState struct {
 	sync bool
 }
 
-// A checkpointer keeps what calls are about to change, and looks at what they have left.
-type checkpointer struct{ s *session }
-
 // snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, even if
 // a call was allowed to. each: the limit is for each file, as where files are put back.
 func (j *judge) snapshotter(each bool) workspace.Snapshotter {
@@ -69,22 +66,22 @@ func (j *judge) readDenied() func(real string) string {
 }
 
 // keepBefore keeps what the call may change. The error is a fault: what could not be put back is not changed.
-func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
+func (s *session) keepBefore(c *pipeline.Call) (keptState, error) {
 	files := c.Files()
-	if files == nil || c.ReadOnly() || sn.s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
+	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
 		return keptState{}, nil
 	}
-	k := keptState{hold: sn.s.daemon.checkpoints.Hold(), sync: !sn.s.judge.policy().settings.Unsynced}
+	k := keptState{hold: s.daemon.checkpoints.Hold(), sync: !s.judge.policy().settings.Unsynced}
 	r, restores := c.Tool.(*restoring)
-	snapshotter := sn.s.judge.snapshotter(restores)
+	snapshotter := s.judge.snapshotter(restores)
 	snapshotter.Keep = k.hold.Keep
-	found, err := files.TakeSnapshots(sn.s.ctx, snapshotter, nil)
+	found, err := files.TakeSnapshots(s.ctx, snapshotter, nil)
 	if err != nil {
 		k.release()
 		return keptState{}, keepFault(err)
 	}
 	k.row = &checkpoint.Row{
-		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: sn.nextStart(), Open: files.Changes(),
+		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: s.nextStart(), Open: files.Changes(),
 	}
 	if restores {
 		k.row.Restored = r.undoes
@@ -94,8 +91,8 @@ func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
 }
 
 // nextStart returns a time that is later than that of every earlier row, also where the clock was set back.
-func (sn *checkpointer) nextStart() time.Time {
-	return view(sn.s, func(its *state) time.Time {
+func (s *session) nextStart() time.Time {
+	return view(s, func(its *state) time.Time {
 		now := time.Now().UTC().Round(0)
 		if !now.After(its.ledger.kept) {
 			now = its.ledger.kept.Add(1)
@@ -143,18 +140,18 @@ func (k keptState) release() {
 
 // keepAfter looks at what the call has left, and gives the change of the state that is recorded with its result. done is
 // to be called when it is. nil: nothing was kept for the call.
-func (sn *checkpointer) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
-	l := view(sn.s, func(its *state) *live { return its.ledger.live[c.Key] })
+func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
+	l := view(s, func(its *state) *live { return its.ledger.live[c.Key] })
 	if l == nil || l.kept == nil {
 		return nil, func() {}
 	}
-	hold := sn.s.daemon.checkpoints.Hold()
-	return sn.look(c.Files(), l.kept, hold, false), hold.Release
+	hold := s.daemon.checkpoints.Hold()
+	return s.look(c.Files(), l.kept, hold, false), hold.Release
 }
 
 // look looks at what a call has left of what a row names, and returns the change of the state; nil: it cannot be looked at.
-func (sn *checkpointer) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
-	snapshotter := sn.s.judge.snapshotter(row.Restored != nil)
+func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
+	snapshotter := s.judge.snapshotter(row.Restored != nil)
 	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
 	left, err := files.TakeSnapshots(context.Background(), snapshotter, row.Found())
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
@@ -162,22 +159,22 @@ func (sn *checkpointer) look(files *workspace.View, row *checkpoint.Row, hold *c
 		left, err = files.TakeSnapshots(context.Background(), snapshotter, row.Found())
 	}
 	if err != nil {
-		sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
+		s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", s.name), zap.Error(err))
 		return nil
 	}
 	put := journal.Put{Key: keyCheckpoint + row.Key}
 	if row.End(left, unseen) {
 		put = putState(put.Key, row)
-		sn.s.daemon.checkpoints.Recorded(len(put.Value))
+		s.daemon.checkpoints.Recorded(len(put.Value))
 	}
 	return &put
 }
 
 // completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
 // that is known.
-func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
+func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
-	hold := sn.s.daemon.checkpoints.Hold()
+	hold := s.daemon.checkpoints.Hold()
 	defer hold.Release()
 	for key, text := range kept {
 		if !strings.HasPrefix(key, keyCheckpoint) {
@@ -185,21 +182,21 @@ func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
 		}
 		row, err := checkpoint.Decode(text)
 		if err != nil {
-			sn.s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", sn.s.name), zap.String("key", key), zap.Error(err))
+			s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", s.name), zap.String("key", key), zap.Error(err))
 			continue
 		}
-		sn.s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
+		s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
 		if row.Ended {
 			continue
 		}
-		if change := sn.look(sn.s.judge.view(row.Open), row, hold, true); change != nil {
+		if change := s.look(s.judge.view(row.Open), row, hold, true); change != nil {
 			changed = append(changed, *change)
 		}
 	}
 	if len(changed) == 0 {
 		return nil
 	}
-	_, err := view(sn.s, func(its *state) *journal.Pending { return its.ledger.keep(changed...) }).Wait()
+	_, err := view(s, func(its *state) *journal.Pending { return its.ledger.keep(changed...) }).Wait()
 	if errors.Is(err, journal.ErrFull) {
 		return nil // the next start does it
 	}

@@ -243,7 +243,7 @@ func (r *requester) request(its *state, key string, o *clientTool, input json.Ra
 // carriedOut takes a client's result of a tool of its own.
 func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
 	if !st.answer(runTool, wire) {
-		st.session.notifier.noticef("unknown_call", convert.Short(wire.GetToolUseId()), "No call %q waits for a result of this client; what was sent is dropped.", convert.Short(wire.GetToolUseId()))
+		st.session.noticef("unknown_call", convert.Short(wire.GetToolUseId()), "No call %q waits for a result of this client; what was sent is dropped.", convert.Short(wire.GetToolUseId()))
 	}
 }
 

@@ -77,7 +77,7 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
-	before, err := rec.s.checkpoints.keepBefore(c)
+	before, err := rec.s.keepBefore(c)
 	if err != nil {
 		return rec.orJournalGone(err)
 	}
@@ -121,7 +121,7 @@ func diskFault(err error) *fault.Error {
 func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string]workspace.State) {
 	rec.s.judge.readState.Merge(seen)
 	rec.s.requests.watchAlso(maps.Keys(seen))
-	kept, recorded := rec.s.checkpoints.keepAfter(c)
+	kept, recorded := rec.s.keepAfter(c)
 	defer recorded()
 	var changed []journal.Entry
 	rec.s.update(func(its *state) {
@@ -282,7 +282,7 @@ func (rec *recorder) remove(its *state, t *turn, e ending) {
 	its.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
-	if rec.s.notifier.mayRun(hook.PostToolBatch, "", false) {
+	if rec.s.mayRun(hook.PostToolBatch, "", false) {
 		t.hookCalls[e.use.Index] = batchCall(e)
 	}
 	rec.finishTurn(its, t)

@@ -242,7 +242,7 @@ func (s *session) close(why string) {
 	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
 		return
 	}
-	s.notifier.runEndHooks(why)
+	s.runEndHooks(why)
 	closed := entry(nil, pipeline.Changed{Closed: true})
 	_, _ = view(s, func(its *state) *journal.Pending { return its.ledger.append(closed) }).Wait() // the seal says it too
 	if err := s.log.Seal(); err != nil {

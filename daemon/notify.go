@@ -25,21 +25,18 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// A notifier records what clients should know, and runs the hooks of the session's own events.
-type notifier struct{ s *session }
-
 // noticef notifies clients of something about the session, or about the call of that id when callID is not empty.
-func (nt *notifier) noticef(code, callID, format string, args ...any) {
-	nt.notify(nil, pipeline.Noticed{Code: code, CallID: callID, Message: fmt.Sprintf(format, args...)})
+func (s *session) noticef(code, callID, format string, args ...any) {
+	s.notify(nil, pipeline.Noticed{Code: code, CallID: callID, Message: fmt.Sprintf(format, args...)})
 }
 
 // notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses
 // it, since nothing depends on it. It must not be called inside an update.
-func (nt *notifier) notify(use *pipeline.Use, n pipeline.Noticed) {
+func (s *session) notify(use *pipeline.Use, n pipeline.Noticed) {
 	if n.Code == "hook_failed" {
-		nt.s.daemon.Log.Warn("a hook failed", zap.String("session", nt.s.name), zap.String("what", n.Message))
+		s.daemon.Log.Warn("a hook failed", zap.String("session", s.name), zap.String("what", n.Message))
 	}
-	nt.s.update(func(its *state) { its.ledger.append(entry(use, n)) })
+	s.update(func(its *state) { its.ledger.append(entry(use, n)) })
 }
 
 // StopTurn stops the other calls of the call's turn.
@@ -61,7 +58,7 @@ func (s *session) goUnlessStopping(f func(context.Context)) {
 
 // Notice records something that clients should know about the call.
 func (rec *recorder) Notice(c *pipeline.Call, n pipeline.Noticed) {
-	rec.s.notifier.notify(&c.Use, n)
+	rec.s.notify(&c.Use, n)
 }
 
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
@@ -69,32 +66,32 @@ func noRule(permission.Rule) bool { return false }
 
 // mayRun reports whether an event has hooks, as far as that is known without looking at files, and unless when nothing is known yet.
 // about is what a matcher is held against; empty: the event has no such thing.
-func (nt *notifier) mayRun(event, about string, unless bool) bool {
-	if st := nt.s.judge.snapshot.Load(); st != nil {
+func (s *session) mayRun(event, about string, unless bool) bool {
+	if st := s.judge.snapshot.Load(); st != nil {
 		return len(st.hooks.For(event, about, noRule)) > 0
 	}
 	return unless
 }
 
 // startHooks lets the hooks of an event know.
-func (nt *notifier) startHooks(in hook.Input, about string) {
-	if nt.mayRun(in.Event, about, true) {
-		nt.s.Later(func(ctx context.Context) { nt.runHooks(ctx, in, about) })
+func (s *session) startHooks(in hook.Input, about string) {
+	if s.mayRun(in.Event, about, true) {
+		s.Later(func(ctx context.Context) { s.runHooks(ctx, in, about) })
 	}
 }
 
 // runHooks runs the hooks of an event and returns when they have ended.
-func (nt *notifier) runHooks(ctx context.Context, in hook.Input, about string) {
-	st := nt.s.judge.policy()
+func (s *session) runHooks(ctx context.Context, in hook.Input, about string) {
+	st := s.judge.policy()
 	hooks := st.hooks.For(in.Event, about, noRule)
 	if len(hooks) == 0 {
 		return
 	}
-	rights := nt.s.judge.rights(nt.s.judge.basis(), st)
+	rights := s.judge.rights(s.judge.basis(), st)
 	in.Session, in.Dir, in.Mode = rights.Common.Session, rights.Common.Dir, rights.Common.Mode
 	said := rights.Runner.Run(ctx, hooks, in)
 	for _, n := range pipeline.Notices(said) {
-		nt.notify(nil, n)
+		s.notify(nil, n)
 	}
 	for _, reason := range said.Reasons {
 		if reason.Text != "" {
@@ -102,19 +99,19 @@ func (nt *notifier) runHooks(ctx context.Context, in hook.Input, about string) {
 		}
 	}
 	for _, text := range said.Context {
-		nt.notify(nil, pipeline.Noticed{Code: "hook_context", Message: text})
+		s.notify(nil, pipeline.Noticed{Code: "hook_context", Message: text})
 	}
 }
 
 // runBatchHooks lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
-func (nt *notifier) runBatchHooks(ctx context.Context, t *turn) {
+func (s *session) runBatchHooks(ctx context.Context, t *turn) {
 	in := hook.Input{Event: hook.PostToolBatch}
-	nt.s.update(func(*state) {
+	s.update(func(*state) {
 		for _, index := range slices.Sorted(maps.Keys(t.hookCalls)) {
 			in.Calls = append(in.Calls, t.hookCalls[index])
 		}
 	})
-	nt.runHooks(ctx, in, "")
+	s.runHooks(ctx, in, "")
 }
 
 // maxHookCall is how many bytes of an input, and of a result, hooks of a turn's end are told: a turn has up to a thousand calls.
@@ -140,10 +137,10 @@ func batchCall(e ending) hook.Call {
 const endPatience = 1500 * time.Millisecond
 
 // runEndHooks lets the hooks of the session's end know, and waits for them for a moment.
-func (nt *notifier) runEndHooks(why string) {
+func (s *session) runEndHooks(why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	nt.runHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
+	s.runHooks(ctx, hook.Input{Event: hook.SessionEnd, Reason: why}, "other")
 }
 
 // maxToldFiles is how many files one notice names.
@@ -192,7 +189,7 @@ func (r *requester) reviewFileWatch() {
 	})
 	switch {
 	case err != nil:
-		r.s.notifier.noticef("file_changes_limited", "", "Changes of files are not told: this system watches no more (%v).", err)
+		r.s.noticef("file_changes_limited", "", "Changes of files are not told: this system watches no more (%v).", err)
 	case ended != nil:
 		ended.watch.Close()
 	case begun != nil:
@@ -215,7 +212,7 @@ func (r *requester) watchAlso(files iter.Seq[string]) {
 	var before bool
 	r.s.update(func(*state) { before, w.limited = w.limited, w.limited || missed })
 	if missed && !before {
-		r.s.notifier.noticef("file_changes_limited", "", "Changes of some files are not told: their directory is gone, or too many directories are watched already.")
+		r.s.noticef("file_changes_limited", "", "Changes of some files are not told: their directory is gone, or too many directories are watched already.")
 	}
 }
 
@@ -267,7 +264,7 @@ func (w *fileWatch) notify(files []string) {
 		changes.Files = append(changes.Files, fileChange{Path: convert.Clean(real), Removed: now.Inode == 0})
 	}
 	if len(changes.Files) > 0 {
-		s.notifier.notify(nil, pipeline.Noticed{Code: "file_changed", Message: changes.String(), Details: changes})
+		s.notify(nil, pipeline.Noticed{Code: "file_changed", Message: changes.String(), Details: changes})
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 func (s *session) settingsChanged(before, now *policySnapshot) {
 	for _, warning := range now.warnings {
 		if !slices.Contains(before.warnings, warning) {
-			s.notifier.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning.Text})
+			s.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning.Text})
 		}
 	}
 	s.goUnlessStopping(func(context.Context) {

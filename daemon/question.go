@@ -135,7 +135,7 @@ func (ask *asker) open(its *state, key string, use *pipeline.Use, q pipeline.Que
 		return nil
 	}
 	its.ledger.append(entry(use, pipeline.Asked{Question: q}))
-	ask.s.notifier.startHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
+	ask.s.startHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	if use != nil {
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}

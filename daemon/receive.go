@@ -77,7 +77,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.mainSaid(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{convert.Short(m.Answer.GetQuestionId())}})
+			s.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{convert.Short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
 		st.present(func() { s.intake.cancel(m.Cancel) })
@@ -98,9 +98,9 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	case *tooldv1.ExecuteRequest_BufferClosed:
 		st.buffered(func() { st.closed(m.BufferClosed) })
 	case nil:
-		s.notifier.noticef("unknown_message", "", "A message with nothing in it, or with something that this daemon does not know, changed nothing.")
+		s.noticef("unknown_message", "", "A message with nothing in it, or with something that this daemon does not know, changed nothing.")
 	default:
-		s.notifier.noticef("not_served", "", "%s is not served by this daemon yet; the message changed nothing.", oneofIn(message, "message"))
+		s.noticef("not_served", "", "%s is not served by this daemon yet; the message changed nothing.", oneofIn(message, "message"))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 // buffered does what a message says of a buffer, if the stream has offered its client's buffers.
 func (st *stream) buffered(do func()) {
 	if !st.buffers {
-		st.session.notifier.noticef("no_buffers", "", "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers.")
+		st.session.noticef("no_buffers", "", "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers.")
 		return
 	}
 	st.present(do)
@@ -152,7 +152,7 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 		}
 	})
 	if st.companion {
-		s.notifier.noticef("not_main", convert.Short(message.GetToolUse().GetId()), "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.")
+		s.noticef("not_main", convert.Short(message.GetToolUse().GetId()), "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.")
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (in inlet) turnFor(id string) *turn {
 func (i *intake) namedTurn(id string) *turn {
 	t := view(i.s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
-		i.s.notifier.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", convert.Short(id))
+		i.s.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", convert.Short(id))
 	}
 	return t
 }
@@ -205,7 +205,7 @@ func (i *intake) cancel(m *tooldv1.Cancel) {
 	}
 	key := view(i.s, func(its *state) string { return its.ledger.byID[id] })
 	if key == "" {
-		i.s.notifier.noticef("unknown_call", convert.Short(id), "This session has no call %q; nothing was cancelled.", convert.Short(id))
+		i.s.noticef("unknown_call", convert.Short(id), "This session has no call %q; nothing was cancelled.", convert.Short(id))
 		return
 	}
 	i.s.queue.Stop(key, cause)

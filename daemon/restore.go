@@ -127,7 +127,7 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 		return nil, journalRefusal(err)
 	}
 	if !s.meta.Anonymous {
-		s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
+		s.startHooks(hook.Input{Event: hook.SessionStart, Source: "resume"}, "resume")
 	}
 	return s, nil
 }
@@ -196,7 +196,7 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 		s.account.Restore(quota.Options, optionBytes(its.options, nil))
 	})
 	if err == nil {
-		err = s.checkpoints.completeCheckpoints(kept)
+		err = s.completeCheckpoints(kept)
 	}
 	if err != nil {
 		s.account.Close()

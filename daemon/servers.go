@@ -43,7 +43,7 @@ func (h *toolHost) openServers() {
 		Version: h.s.daemon.Version, Roots: h.s.meta.Roots, Dir: h.s.meta.Roots[0], Environ: listed(daemonEnviron()),
 		Open: h.boxOf, Changed: h.serversChanged,
 		Notice: func(n mcp.Notice) {
-			h.s.notifier.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
+			h.s.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
 		},
 	})
 }

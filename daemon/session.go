@@ -101,11 +101,9 @@ type session struct {
 	judge       judge
 	asker       asker
 	recorder    recorder
-	checkpoints checkpointer
 	tools       toolHost
 	tasks       sessionTasks
 	requests    requester
-	notifier    notifier
 }
 
 // update runs f with the state of the session, while it holds the session's lock. f must not call the queue, update or view, nor
@@ -229,7 +227,7 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		s.account.Close()
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
-	s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before a client can close it
+	s.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before a client can close it
 	x.mu.Lock()
 	x.open[name] = s
 	x.mu.Unlock()
@@ -269,8 +267,7 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 
 // connect makes the parts of the session.
 func (s *session) connect(places *workspace.Workspace) {
-	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s = s, s, s, s
-	s.checkpoints.s, s.tools.s, s.tasks.s, s.requests.s, s.notifier.s = s, s, s, s, s
+	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s, s.tools.s, s.tasks.s, s.requests.s = s, s, s, s, s, s, s
 	s.tasks.set = background.NewSet(s.tasks.taskEnded)
 	s.judge.scope = scope{
 		daemon: s.daemon, name: s.name, meta: s.meta, places: places, readState: workspace.NewReadState(), outputs: s.outputs.Path(),

@@ -258,7 +258,7 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	var state []journal.Put
 	for _, c := range changes {
 		if dir := c.changes.Dir; dir != "" && dir != its.shell.dir {
-			rec.s.notifier.startHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
+			rec.s.startHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
 			its.shell.dir, event.Dir = dir, dir
 			state = append(state, putState(keyDir, dir))
 		}

@@ -123,7 +123,7 @@ func (rec *recorder) finishTurn(its *state, t *turn) {
 	t.over = true
 	if len(t.hookCalls) > 0 {
 		rec.s.Later(func(ctx context.Context) {
-			rec.s.notifier.runBatchHooks(ctx, t)
+			rec.s.runBatchHooks(ctx, t)
 			rec.s.update(func(its *state) { rec.recordEnd(its, t) })
 		})
 		return
