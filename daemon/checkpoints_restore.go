@@ -176,10 +176,9 @@ func (r *restore) refusal() error {
 
 // carryOut runs the call and gives the response as it came out.
 func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreResponse) (*tooldv1.RestoreResponse, error) {
-	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths, Wants: r.plan.Wants()}
-	for _, p := range r.plan.Rows {
-		undoes.Calls = append(undoes.Calls, checkpoint.Call{Session: p.Session, Key: p.Key})
-	}
+	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths, Wants: r.plan.Wants(), Calls: convert.Each(r.plan.Rows, func(p checkpoint.Past) checkpoint.Call {
+		return checkpoint.Call{Session: p.Session, Key: p.Key}
+	})}
 	text, err := json.Marshal(r.input())
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restore request cannot be encoded: %v.", err)

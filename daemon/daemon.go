@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -180,7 +181,13 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.endpoints.listenOn(listeners)
 	served := make(chan error, len(listeners)) // so that none has to wait until it is asked
 	for _, listener := range listeners {
-		go func() { served <- d.answer(listener) }()
+		go func() {
+			err := d.server.Serve(listener)
+			if errors.Is(err, grpc.ErrServerStopped) { // the end of the daemon has overtaken it
+				err = nil
+			}
+			served <- err
+		}()
 	}
 	house, stop := context.WithCancel(context.Background())
 	var housekeeping sync.WaitGroup
@@ -212,14 +219,6 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	return errors.Join(append(failed, d.close())...)
 }
 
-// answer serves one listener. One that the end of the daemon has overtaken is closed.
-func (d *Daemon) answer(listener net.Listener) error {
-	if err := d.server.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
-		return err
-	}
-	return nil
-}
-
 // Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at once.
 func (d *Daemon) Drain() { d.life.once.ending.Do(func() { close(d.life.ending) }) }
 
@@ -240,13 +239,10 @@ func (d *Daemon) close() error {
 }
 
 // all returns the open sessions.
-func (x *sessionSet) all() (sessions []*session) {
+func (x *sessionSet) all() []*session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, s := range x.open {
-		sessions = append(sessions, s)
-	}
-	return sessions
+	return slices.Collect(maps.Values(x.open))
 }
 
 // listening returns where the daemon listens; nowhere before Serve.

@@ -352,9 +352,8 @@ func (at *attachments) keeps(its *state) bool {
 // itself; nil: nothing.
 func (at *attachments) recordClient(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
 	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
-	if its.clients.met && its.clients.peer == now {
-		return
+	if before := its.clients.peer; before == nil || *before != now {
+		its.clients.peer = &now
+		its.ledger.append(entry(nil, pipeline.Changed{Peer: &now}))
 	}
-	its.clients.met, its.clients.peer = true, now
-	its.ledger.append(entry(nil, pipeline.Changed{Peer: &now}))
 }

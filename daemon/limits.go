@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -97,12 +98,10 @@ func (x *shares) queue(who access.Principal) *scheduler.Queue {
 func (x *shares) release(who access.Principal) {
 	x.mu.Lock()
 	own := x.of[who]
-	last := false
-	if own != nil {
-		own.queues--
-		if last = own.queues == 0; last {
-			delete(x.of, who)
-		}
+	own.queues--
+	last := own.queues == 0
+	if last {
+		delete(x.of, who)
 	}
 	x.mu.Unlock()
 	if last {
@@ -110,13 +109,10 @@ func (x *shares) release(who access.Principal) {
 	}
 }
 
-func (x *shares) all() (all []*share) {
+func (x *shares) all() []*share {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, own := range x.of {
-		all = append(all, own)
-	}
-	return all
+	return slices.Collect(maps.Values(x.of))
 }
 
 // drain skips all that waits and whatever is added from now on.

@@ -140,9 +140,8 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 		return invalid("settings_json", "has %d bytes, and at most %d are taken", len(o.GetSettingsJson()), maxSettings)
 	}
 	if names := o.GetTools().GetNames(); len(names) > 0 {
-		for _, program := range d.settings.Load(settings.Scope{Session: o.GetSettingsJson()}).Programs {
-			others = append(others, program.Name)
-		}
+		programs := d.settings.Load(settings.Scope{Session: o.GetSettingsJson()}).Programs
+		others = append(others, convert.Each(programs, func(p settings.Program) string { return p.Name })...)
 		if why := unfitNames(names, d.toolNames(), others); why != "" {
 			return invalid("tools", "%s", why)
 		}

@@ -183,16 +183,18 @@ type endpoints struct {
 func (e *endpoints) listenOn(listeners []net.Listener) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.listeners = described(listeners)
 	for _, listener := range listeners {
-		socket, is := listener.(*access.Socket)
-		if !is {
-			continue
+		wire := &tooldv1.Listener{Address: "unix:" + convert.Clean(listener.Addr().String())}
+		switch l := listener.(type) {
+		case *access.TCPListener:
+			wire = &tooldv1.Listener{Address: "tcp://" + l.Addr().String(), Tls: l.TLS()}
+		case *access.Socket:
+			e.sockets = append(e.sockets, l)
+			if err := e.lock.Record(l.Path()); err != nil {
+				e.d.Log.Warn("the lock of the state directory does not name the socket", zap.Error(err))
+			}
 		}
-		e.sockets = append(e.sockets, socket)
-		if err := e.lock.Record(socket.Path()); err != nil {
-			e.d.Log.Warn("the lock of the state directory does not name the socket", zap.Error(err))
-		}
+		e.listeners = append(e.listeners, wire)
 	}
 }
 
@@ -251,17 +253,4 @@ func goneText(gone *journal.GoneError) string {
 	return fmt.Sprintf("%s, which holds the journal, %s while the daemon runs. Put it back, or restart toold "+
 		"(`toold start --replace`): the new daemon goes on with the journal that it finds there, or begins a new one",
 		gone.Path, what)
-}
-
-// described returns where the daemon listens, for clients.
-func described(listeners []net.Listener) (wire []*tooldv1.Listener) {
-	for _, listener := range listeners {
-		switch l := listener.(type) {
-		case *access.TCPListener:
-			wire = append(wire, &tooldv1.Listener{Address: "tcp://" + l.Addr().String(), Tls: l.TLS()})
-		default:
-			wire = append(wire, &tooldv1.Listener{Address: "unix:" + convert.Clean(l.Addr().String())})
-		}
-	}
-	return wire
 }

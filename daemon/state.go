@@ -75,8 +75,7 @@ type clients struct {
 	detached time.Time    // since when no main stream is attached
 	deadline time.Time    // when to handle what a client left behind; zero: nothing was left
 	info     *tooldv1.ClientInfo
-	peer     pipeline.Peer               // who used the session last, as recorded
-	met      bool                        // a client has used it since the daemon started
+	peer     *pipeline.Peer              // who used the session last, as recorded; nil: no client has since the daemon started
 	requests map[*clientRequest]struct{} // that are not answered
 	editors  map[string]*stream          // who has a buffer, by its file's real path
 	watching *fileWatch                  // nil: no client wants to know

@@ -33,9 +33,7 @@ func Explanation(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	for _, h := range e.Hooks {
 		wire.Reasons = append(wire.Reasons, Visible(fmt.Sprintf("The %s hook in %s is asked first; what it will say is not known.", h.Event, h.Origin)))
 	}
-	for _, reason := range v.Sentences {
-		wire.Reasons = append(wire.Reasons, Shortened(Visible(reason), ShownReason))
-	}
+	wire.Reasons = append(wire.Reasons, Each(v.Sentences, func(reason string) string { return Shortened(Visible(reason), ShownReason) })...)
 	if v.Way != "" {
 		wire.Reasons = append(wire.Reasons, v.Way)
 	}

@@ -3,6 +3,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -35,15 +36,11 @@ const (
 func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 	result := &tooldv1.ToolResult{
 		ToolUseId: use.ID, Index: uint32(use.Index), IsError: e.Outcome != pipeline.OK, Outcome: tooldv1.Outcome(e.Outcome),
-		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
+		Error: errorOf(e.Fault), Structured: structOf(e.Structured), Confinement: confinementOf(e.Confined), Content: Each(e.Content, contentOf),
 		Usage: &tooldv1.Usage{
 			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
 			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: Tier(e.Usage.Tier),
 		},
-	}
-	result.Confinement = confinementOf(e.Confined)
-	for _, block := range e.Content {
-		result.Content = append(result.Content, contentOf(block))
 	}
 	if e.Spill != nil {
 		result.Spill = &tooldv1.Spill{Path: Clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
@@ -179,19 +176,13 @@ func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
 	if blocks, size := len(wire.GetContent()), proto.Size(wire); blocks > takenBlocks || size > takenResult {
 		return result, fault.Failedf("tool_failed", "The client's tool gave %d blocks with %d bytes, but no more than %d blocks with %d bytes, all of them together with what is structured, are taken.", blocks, size, takenBlocks, takenResult)
 	}
-	text := ""
-	for _, content := range wire.GetContent() {
-		block := blockIn(content)
-		result.Content = append(result.Content, block)
-		if text == "" {
-			text = block.Text
-		}
-	}
+	result.Content = Each(wire.GetContent(), blockIn)
 	if wire.GetStructured() != nil {
 		result.Structured = wire.GetStructured().AsMap()
 	}
 	if wire.GetIsError() {
-		return result, failedTool(text)
+		text := cmp.Or(append(Each(result.Content, func(b tools.Block) string { return b.Text }), "The client's tool has failed and does not say why.")...)
+		return result, fault.Failedf("tool_failed", "%s", Shortened(text, ShownAnswer)) // in the words of its result
 	}
 	return result, nil
 }
@@ -206,12 +197,4 @@ func blockIn(content *tooldv1.Content) tools.Block {
 		return tools.Block{Link: &tools.Link{URI: block.Link.GetUri(), Name: block.Link.GetName()}}
 	}
 	return tools.Block{Text: content.GetText()}
-}
-
-// failedTool is the fault of a call that its client says has failed: in the words of its result.
-func failedTool(text string) *fault.Error {
-	if text == "" {
-		text = "The client's tool has failed and does not say why."
-	}
-	return fault.Failedf("tool_failed", "%s", Shortened(text, ShownAnswer))
 }
