@@ -119,19 +119,12 @@ func (ask *asker) keepRule(k keeping) error {
 		ask.s.daemon.runner.Spare(file) // what began while it was written has not made it either
 		return err
 	}
-	pending, err := ask.addRule(k.remembered)
-	if pending != nil {
-		_, err = pending.Wait()
-	}
-	return err
-}
-
-// addRule takes a rule among the session's own; nil: it is there already, or there is no room.
-func (ask *asker) addRule(rule remembered) (pending *journal.Pending, err error) {
+	var pending *journal.Pending
+	var err error
 	ask.s.update(func(its *state) {
-		rules := its.questions.remembered
+		rules, rule := its.questions.remembered, k.remembered
 		switch {
-		case slices.Contains(rules, rule):
+		case slices.Contains(rules, rule): // it is there already
 		case len(rules) >= maxSessionRules:
 			err = fmt.Errorf("the session remembers %d rules already", len(rules))
 		default:
@@ -139,7 +132,10 @@ func (ask *asker) addRule(rule remembered) (pending *journal.Pending, err error)
 			pending = its.ledger.keep(putState(keyRules, its.questions.remembered))
 		}
 	})
-	return pending, err
+	if pending != nil {
+		_, err = pending.Wait()
+	}
+	return err
 }
 
 // mayAnswer refuses an answer of a process that belongs to what has started the session's client. Each answer is logged with

@@ -194,7 +194,7 @@ func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
 	return found
 }
 
-// conflicting returns a sentence about a buffer's file that has changed while a process ran.
+// conflicting is the structured part of a notice about a buffer whose file a process has changed.
 type conflicting struct {
 	Path    string `json:"path"`
 	Version int64  `json:"version"`

@@ -204,12 +204,6 @@ func makeScratch(t workspace.Temporary, opened []string) error {
 	return root.Chmod(".", 0o777|os.ModeSticky)
 }
 
-// openedTo returns the paths that settings and roots open to processes or hide from them, which are the machine's whatever
-// is the session's own around them.
-func openedTo(c pipeline.Confining, places *workspace.Workspace, readable []string) []string {
-	return slices.Concat(places.Roots(), readable, c.Write, c.Keep, c.Shown, c.Hidden)
-}
-
 // tempOf is where a session's directories for temporary files are.
 func (d *Daemon) tempOf(session string) string {
 	return filepath.Join(realPath(d.StateDir), "temp", session)

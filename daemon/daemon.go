@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -106,6 +107,7 @@ func New(config Config) (*Daemon, error) {
 		sessions: sessionSet{open: map[string]*session{}, notRestored: map[string]notRestored{}},
 		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now()},
 	}
+	d.rates.kept = map[rateKey]*rate.Limiter{}
 	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
 	d.admission.refusals = quietly(d.Log)
 	err := d.openSettings()

@@ -93,7 +93,8 @@ func (j *judge) policy() *policySnapshot {
 		extra.Readable = append(extra.Readable, j.outputs)
 		confining.Shown = append(confining.Shown, j.outputs)
 	}
-	extra.Opened = openedTo(confining, j.places, extra.Readable)
+	// What settings and roots open to processes or hide from them is the machine's, whatever is the session's own around it.
+	extra.Opened = slices.Concat(j.places.Roots(), extra.Readable, confining.Write, confining.Keep, confining.Shown, confining.Hidden)
 	temporary, whole := j.temporaries(now, extra.Opened)
 	extra.Temporary = temporary
 	st := j.daemon.newPolicySnapshot(now, b.remembered, j.places, extra)

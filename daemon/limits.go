@@ -277,7 +277,7 @@ func quotaText(e *quota.Exceeded) string {
 // rateWait is how long a call waits for its place; part of the contract.
 const rateWait = 5 * time.Second
 
-// rateLimiters are the bounds in use. The zero value has none.
+// rateLimiters are the bounds in use.
 type rateLimiters struct {
 	mu   sync.Mutex
 	kept map[rateKey]*rate.Limiter
@@ -295,9 +295,6 @@ type rateKey struct {
 func (p *rateLimiters) limiter(key rateKey) *rate.Limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.kept == nil {
-		p.kept = map[rateKey]*rate.Limiter{}
-	}
 	found := p.kept[key]
 	if found == nil {
 		p.tidy()

@@ -75,10 +75,16 @@ func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 
 // sendNewest sends what is new of one call: output, else a step, else, when it has been silent for long, a heartbeat.
 func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.Duration, err error) {
-	step, steps, runs := st.newest(key, f)
-	if !runs {
+	l := view(st.session, func(its *state) (l live) {
+		if found := its.ledger.live[key]; found != nil {
+			l = *found
+		}
+		return l
+	})
+	if l.use == nil {
 		return heartbeatEvery, nil // its result is on the way
 	}
+	f.output = l.out
 	if f.output != nil && f.output.Total() > f.pos {
 		if wait := chunkEvery - now.Sub(f.last); f.pos > 0 && wait > 0 && f.output.Total()-f.pos < chunkBytes {
 			return wait, nil
@@ -91,27 +97,14 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 		return 0, nil
 	}
 	switch {
-	case steps > f.steps:
-		f.steps = steps
+	case l.steps > f.steps:
+		f.steps = l.steps
+		step := &tooldv1.Step{Message: convert.Clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}
 		err = st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Step{Step: step}})
 	case now.Sub(f.last) >= heartbeatEvery:
 		err = st.sendUpdate(f, now, &tooldv1.Progress{})
 	}
 	return max(0, heartbeatEvery-now.Sub(f.last)), err
-}
-
-// newest looks at the call's present state.
-func (st *stream) newest(key string, f *followed) (step *tooldv1.Step, steps int, runs bool) {
-	st.session.update(func(its *state) {
-		l := its.ledger.live[key]
-		if l == nil {
-			step, steps, runs = nil, 0, false
-			return
-		}
-		f.output = l.out
-		step, steps, runs = &tooldv1.Step{Message: convert.Clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
-	})
-	return step, steps, runs
 }
 
 // lastProgress sends what the call has printed up to now, which is its end, as far as it is not too much, and stops

@@ -63,7 +63,11 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	select {
 	case <-a.settled:
 	case <-ctx.Done():
-		ask.abandon(a)
+		ask.s.update(func(its *state) { // other questions than forms end with their calls
+			if q.Form != nil && its.questions.asked[a.key] == a {
+				ask.withdraw(its, a, errMoot, "its answer is no longer needed")
+			}
+		})
 		return "", context.Cause(ctx)
 	}
 	ask.s.update(func(its *state) {
@@ -71,15 +75,6 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 		input, err = a.input, a.err
 	})
 	return input, err
-}
-
-// abandon withdraws a form that its tool does not wait for any more. Other questions end with their calls.
-func (ask *asker) abandon(a *asked) {
-	ask.s.update(func(its *state) {
-		if a.question.Form != nil && its.questions.asked[a.key] == a {
-			ask.withdraw(its, a, errMoot, "its answer is no longer needed")
-		}
-	})
 }
 
 // AskAhead puts the question before the call's turn has come.

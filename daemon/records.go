@@ -62,19 +62,17 @@ func (x *sessionSet) owned(who access.Principal, name string) *session {
 	return nil
 }
 
-// callRows reads what the journal keeps of a session's calls, by key.
-func callRows(log *journal.Log) (map[string]*callRow, error) {
-	kept, err := log.State(keyCall)
-	if err != nil {
-		return nil, err
-	}
+// callRows decodes what the journal keeps of a session's calls, by key.
+func callRows(state map[string][]byte) (map[string]*callRow, error) {
 	rows := map[string]*callRow{}
-	for key, text := range kept {
-		row := &callRow{}
-		if err := json.Unmarshal(text, row); err != nil {
-			return nil, &journal.CorruptError{Path: key, Err: err}
+	for key, text := range state {
+		if call, is := strings.CutPrefix(key, keyCall); is {
+			row := &callRow{}
+			if err := json.Unmarshal(text, row); err != nil {
+				return nil, &journal.CorruptError{Path: key, Err: err}
+			}
+			rows[call] = row
 		}
-		rows[strings.TrimPrefix(key, keyCall)] = row
 	}
 	return rows, nil
 }
@@ -106,7 +104,11 @@ func (l *sessionView) key(id string) (string, error) {
 	if l.session != nil {
 		l.session.update(func(its *state) { key = its.ledger.byID[id] })
 	} else {
-		rows, err := callRows(l.log)
+		state, err := l.log.State(keyCall)
+		if err != nil {
+			return "", journalRefusal(err)
+		}
+		rows, err := callRows(state)
 		if err != nil {
 			return "", journalRefusal(err)
 		}
@@ -164,20 +166,14 @@ func (s *session) describeOpen() (*tooldv1.GetSessionResponse, error) {
 			return nil, err
 		}
 	}
-	response.OpenQuestions = append(response.OpenQuestions, s.asker.questionsBeside()...)
-	return response, nil
-}
-
-// questionsBeside returns the open questions that are about no call, such as whether a server may be started.
-func (ask *asker) questionsBeside() (list []*tooldv1.Question) {
-	ask.s.update(func(its *state) {
+	s.update(func(its *state) {
 		for _, key := range slices.Sorted(maps.Keys(its.questions.asked)) {
-			if a := its.questions.asked[key]; a.use == nil && !a.done {
-				list = append(list, convert.Question(&pipeline.Use{}, a.question))
+			if a := its.questions.asked[key]; a.use == nil && !a.done { // it is about no call, such as whether a server may be started
+				response.OpenQuestions = append(response.OpenQuestions, convert.Question(&pipeline.Use{}, a.question))
 			}
 		}
 	})
-	return list
+	return response, nil
 }
 
 // openKeys returns the keys of the calls that have not ended, in order.

@@ -154,11 +154,11 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := callRows(log)
+	kept, err := log.State("")
 	if err != nil {
 		return nil, err
 	}
-	kept, err := log.State("")
+	rows, err := callRows(kept)
 	if err != nil {
 		return nil, err
 	}

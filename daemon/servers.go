@@ -258,11 +258,6 @@ type sessionTasks struct {
 	set *background.Set
 }
 
-// taskRow is what the journal keeps of a task that runs: after a restart its end is told.
-type taskRow struct {
-	Command string `json:"command"`
-}
-
 // taskEnd is what a Notice "task_ended" carries for programs.
 type taskEnd struct {
 	TaskID   string `json:"task_id"`
@@ -276,12 +271,12 @@ func (t *sessionTasks) keyOf(task *background.Task) string {
 	return strings.TrimPrefix(task.Call, t.s.name+".")
 }
 
-// taskStarted returns the change of state that goes with a call which has left the task behind; nil when it has ended
-// already.
+// taskStarted returns the change of state that goes with a call which has left the task behind: after a restart its end is told.
+// nil when it has ended already.
 func (t *sessionTasks) taskStarted(id string) []journal.Put {
-	if task := t.set.Get(id); task != nil {
-		if _, ended := task.Exit(); !ended {
-			return []journal.Put{putState(keyTask+id, taskRow{task.Command})}
+	for _, task := range t.running() {
+		if task.ID == id {
+			return []journal.Put{putState(keyTask+id, task.Command)}
 		}
 	}
 	return nil
@@ -308,23 +303,28 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 	})
 }
 
+// running returns the tasks that have not ended.
+func (t *sessionTasks) running() []*background.Task {
+	return slices.DeleteFunc(t.set.List(), func(task *background.Task) bool {
+		_, ended := task.Exit()
+		return ended
+	})
+}
+
 // describeTasks lists the tasks that run.
-func (t *sessionTasks) describeTasks(its *state) (described []*tooldv1.BackgroundTask) {
-	for _, task := range t.set.List() {
-		if _, ended := task.Exit(); !ended {
-			described = append(described, &tooldv1.BackgroundTask{
-				TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
-				OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
-			})
+func (t *sessionTasks) describeTasks(its *state) []*tooldv1.BackgroundTask {
+	return convert.Each(t.running(), func(task *background.Task) *tooldv1.BackgroundTask {
+		return &tooldv1.BackgroundTask{
+			TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
+			OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
 		}
-	}
-	return described
+	})
 }
 
 // taskOf returns the running task that the call with this key has left behind; nil: there is none.
 func (t *sessionTasks) taskOf(key string) *background.Task {
-	for _, task := range t.set.List() {
-		if _, ended := task.Exit(); !ended && t.keyOf(task) == key {
+	for _, task := range t.running() {
+		if t.keyOf(task) == key {
 			return task
 		}
 	}

@@ -42,20 +42,20 @@ func Explanation(e pipeline.Explanation) *tooldv1.ExplainResponse {
 
 // effectsOf puts what a call would do into lines.
 func effectsOf(f *permission.Facts) (lines []string) {
+	add := func(line string) { lines = append(lines, Shortened(Visible(line), ShownReason)) }
 	for _, c := range f.Commands {
-		if c.ForkBomb {
-			continue
-		}
-		line := "runs " + c.Text
+		how := ""
 		switch {
+		case c.ForkBomb:
+			continue
 		case c.ReadOnly:
-			line += " (only reads)"
+			how = " (only reads)"
 		case c.DenyOnly:
-			line += " (behind " + c.Via + ", which only deny and ask rules look through)"
+			how = " (behind " + c.Via + ", which only deny and ask rules look through)"
 		case c.Transparent:
-			line += " (looked through)"
+			how = " (looked through)"
 		}
-		lines = append(lines, Visible(line))
+		add("runs " + c.Text + how)
 	}
 	for _, a := range f.Accesses {
 		verb, where := "reads ", a.Named
@@ -68,28 +68,22 @@ func effectsOf(f *permission.Facts) (lines []string) {
 		if !a.Inside {
 			where += " (outside)"
 		}
-		lines = append(lines, Visible(verb+where))
+		add(verb + where)
 	}
 	for _, a := range f.Accesses {
 		line := "makes " + a.Opens + " writable for the call"
-		switch {
-		case a.Leaves != "":
+		if a.Leaves != "" {
 			line = "leaves the sandbox to change " + a.Leaves
-		case a.Opens == "":
-			continue
 		}
-		if line = Visible(line); !slices.Contains(lines, line) {
-			lines = append(lines, line)
+		if (a.Leaves != "" || a.Opens != "") && !slices.Contains(lines, Shortened(Visible(line), ShownReason)) {
+			add(line)
 		}
 	}
 	for _, host := range f.Hosts {
-		lines = append(lines, Visible("contacts "+host))
+		add("contacts " + host)
 	}
 	if more := len(lines) - shownLines; more > 0 {
 		lines = append(lines[:shownLines], fmt.Sprintf("and %d things more", more))
-	}
-	for i, line := range lines {
-		lines[i] = Shortened(line, ShownReason)
 	}
 	return lines
 }
