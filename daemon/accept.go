@@ -1,6 +1,6 @@
-// A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits for the record's
-// commit, so that nothing is accepted that a full disk could lose, and for nothing else: cancels and answers share the
-// wire.
+// A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits
+// for the record's commit, so that nothing is accepted that a full disk could lose, and for nothing
+// else: cancels and answers share the wire.
 
 package daemon
 
@@ -35,8 +35,8 @@ const (
 	maxOpenSize = 64 << 20 // bytes of input in a session's open calls
 )
 
-// An intake takes tool uses into turns, one after the other, so that the journal, the numbering and the queue see the same order.
-// Calls that end do not go through it.
+// An intake takes tool uses into turns, one after the other, so that the journal, the numbering and
+// the queue see the same order. Calls that end do not go through it.
 type intake struct {
 	s  *session
 	mu sync.Mutex // locked by alone only: before an update, never in one
@@ -45,7 +45,8 @@ type intake struct {
 // An inlet is an intake that its holder has for itself.
 type inlet struct{ *intake }
 
-// alone runs f while nothing else goes through the intake: no message of a main stream, no Attach, no end of the session.
+// alone runs f while nothing else goes through the intake: no message of a main stream, no Attach,
+// no end of the session.
 func (i *intake) alone(f func(in inlet)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -70,7 +71,8 @@ type wireUse interface {
 	GetTimeout() *durationpb.Duration
 }
 
-// parseUse looks at a tool use without the session. The tool is looked up later, in the pool as it is then.
+// parseUse looks at a tool use without the session. The tool is looked up later, in the pool as it
+// is then.
 func parseUse(wire wireUse) request {
 	r := request{use: pipeline.Use{ID: wire.GetId(), Name: wire.GetName()}}
 	if placed, is := wire.(*tooldv1.ToolUse); is {
@@ -120,9 +122,9 @@ func hashOf(name string, input json.RawMessage) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// accept takes a tool use into the turn that choose gives, and returns the key of its call once that is recorded; of
-// the one that it repeats, if it does. An empty key: it was refused with a Notice. An error: it could not be recorded,
-// so nothing has happened.
+// accept takes a tool use into the turn that choose returns, and returns the key of its call once
+// that is recorded; of the one that it repeats, if it does. An empty key: it was refused with a
+// Notice. An error: it could not be recorded, so nothing has happened.
 func (in inlet) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
 		in.s.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
@@ -207,8 +209,8 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	return p
 }
 
-// parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
-// turn takes no more.
+// parent finds the running call that a nested one names, and its turn: what is nested belongs
+// there, also when that turn takes no more.
 func (l *ledger) parent(id string) (key string, t *turn) {
 	key = l.byID[id]
 	if id == "" || l.live[key] == nil {
@@ -263,8 +265,8 @@ func (in inlet) admit(p *placed) error {
 	})
 }
 
-// earlier finds the call that has the client's names already. Without a turn_id it is the newest of that id in the
-// session, whatever turn it is in.
+// earlier finds the call that has the client's names already. Without a turn_id it is the newest of
+// that id in the session, whatever turn it is in.
 func (l *ledger) earlier(turnID, id string) (key string) {
 	if turnID == "" {
 		return l.byID[id]
@@ -288,7 +290,8 @@ func (l *ledger) remember(key string, row *callRow) {
 	}
 }
 
-// forget makes the client's names free again. Older calls of the same id are found again after findable.
+// forget makes the client's names free again. Older calls of the same id are found again after
+// findable.
 func (l *ledger) forget(key string) {
 	row := l.calls[key]
 	row.Free = true

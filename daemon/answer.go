@@ -1,5 +1,5 @@
-// What an answer may be and what follows from it: who may give one, the rules that it brings, and the approval of MCP servers that a
-// workspace's .mcp.json or a session's own settings name.
+// What an answer may be and what follows from it: who may give one, the rules that it brings, and
+// the approval of MCP servers that a workspace's .mcp.json or a session's own settings name.
 
 package daemon
 
@@ -38,7 +38,7 @@ type keeping struct {
 	scope tooldv1.Scope
 }
 
-// parseRules reads the rules of an answer; the refusal says why one cannot be kept.
+// parseRules reads the rules of an answer; the refusal explains why one cannot be kept.
 func (ask *asker) parseRules(wire []*tooldv1.Remember) (rules []keeping, refused *apierror.Error) {
 	if len(wire) > maxRemembered {
 		return nil, apierror.Invalidf("invalid_rule", "remember", "An answer may bring %d rules to remember, and this one has %d.", maxRemembered, len(wire))
@@ -63,9 +63,9 @@ func (ask *asker) parseRules(wire []*tooldv1.Remember) (rules []keeping, refused
 	return rules, nil
 }
 
-// anchorRules puts the session's roots in front of what was suggested about paths and goes into the user's file: there ./ is the
-// root of whatever session reads it, and the answer was for this one only. Rules that were not suggested stay as
-// they are.
+// anchorRules puts the session's roots in front of what was suggested about paths and goes into the
+// user's file: there ./ is the root of whatever session reads it, and the answer was for this one
+// only. Rules that were not suggested stay as they are.
 func (ask *asker) anchorRules(rules []keeping, suggested []string) (list []keeping) {
 	for _, k := range rules {
 		tool, path, relative := strings.Cut(k.Rule, "(./")
@@ -100,7 +100,8 @@ func (ask *asker) checkScope(k keeping) *apierror.Error {
 	return apierror.Invalidf("invalid_rule", "remember.scope", "The scope %d of a rule to remember is not known.", k.scope)
 }
 
-// keepRules keeps the rules and closes the open questions that they decide. Clients are notified of a rule that cannot be written.
+// keepRules keeps the rules and closes the open questions that they decide. Clients are notified of
+// a rule that cannot be written.
 func (ask *asker) keepRules(rules []keeping) {
 	if len(rules) == 0 {
 		return
@@ -138,8 +139,8 @@ func (ask *asker) keepRule(k keeping) error {
 	return err
 }
 
-// mayAnswer refuses an answer of a process that belongs to what has started the session's client. Each answer is logged with
-// the process that gives it.
+// mayAnswer refuses an answer of a process that belongs to what has started the session's client.
+// Each answer is logged with the process that gives it.
 func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *apierror.Error {
 	by := view(ask.s, func(its *state) access.Owner { return its.clients.owner })
 	fields := []zap.Field{
@@ -154,7 +155,8 @@ func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *apierror.Error {
 	return nil
 }
 
-// approvalKey is under which a question is open that is about a server and no call; keys of calls begin otherwise.
+// approvalKey is under which a question is open that is about a server and no call; keys of calls
+// begin otherwise.
 func approvalKey(server settings.MCPServer) string {
 	return "server:" + server.Name + ":" + server.Digest + ":" + server.Approval
 }
@@ -180,8 +182,9 @@ func (st *policySnapshot) unapproved() (list []settings.MCPServer) {
 	return list
 }
 
-// askApproval asks for the servers that are not approved, each until a user has said no, and takes back the questions about others:
-// their entries have changed, are gone, or were approved elsewhere. A session without a client that can answer is notified once.
+// askApproval asks for the servers that are not approved, each until a user has said no, and takes
+// back the questions about others: their entries have changed, are gone, or were approved
+// elsewhere. A session without a client that can answer is notified once.
 func (ask *asker) askApproval() {
 	ask.approving.Lock()
 	defer ask.approving.Unlock()
@@ -217,7 +220,8 @@ func (ask *asker) askApproval() {
 	}
 }
 
-// askAgain has open questions about servers put once more, for a stream that was not there when they were.
+// askAgain has open questions about servers put once more, for a stream that was not there when
+// they were.
 func (ask *asker) askAgain(its *state) {
 	for _, a := range its.questions.asked {
 		if a.use == nil && !a.done {

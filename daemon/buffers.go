@@ -1,5 +1,6 @@
-// The unsaved texts of files in clients' editors: taken from their streams, changed there, saved before a process starts
-// that would not see them. What is held of them, and what a version is worth, is the workspace's.
+// The unsaved texts of files in clients' editors: taken from their streams, changed there, saved
+// before a process starts that would not see them. What is held of them, and what a version is
+// worth, is the workspace's.
 
 package daemon
 
@@ -55,14 +56,15 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s.update(func(its *state) { its.clients.editors[real] = st })
 }
 
-// bytesOf returns the bytes of a text without a copy of them, which may be 16 MiB. They are not to be modified: a Buffer's
-// never are.
+// bytesOf returns the bytes of a text without a copy of them, which may be 16 MiB. They are not to
+// be modified: a Buffer's never are.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // untaken are the codes of buffers that are known, though their text is not held.
 var untaken = []string{"buffer_too_large", "invalid_input"}
 
-// forgetBuffer forgets what has been said of a file by the stream that has its buffer, if by is true of that stream.
+// forgetBuffer forgets what has been said of a file by the stream that has its buffer, if by is
+// true of that stream.
 func (r *requester) forgetBuffer(real string, by func(editor *stream) bool) {
 	var had bool
 	r.s.update(func(its *state) {
@@ -151,8 +153,8 @@ func replacing(old, next []byte) *tooldv1.TextEdit {
 	return &tooldv1.TextEdit{Offset: uint64(start), Length: uint64(len(old) - start - end), Text: string(next[start : len(next)-end])}
 }
 
-// SaveBuffers has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
-// without what is in their buffers; empty: none.
+// SaveBuffers has clients save what a process that is about to start would not see, and returns, as
+// a sentence, which files it sees without what is in their buffers; empty: none.
 func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note string) {
 	unsaved := r.buffers.Unsaved()
 	if len(unsaved) == 0 {
@@ -205,7 +207,8 @@ type conflicting struct {
 // BuffersSaved notifies clients of the buffers whose files a process has changed.
 func (r *requester) BuffersSaved(c *pipeline.Call) { r.notifyConflicts(&c.Use) }
 
-// notifyConflicts notifies clients of the buffers whose files have changed, after a call or, when use is nil, after an undo.
+// notifyConflicts notifies clients of the buffers whose files have changed, after a call or, when
+// use is nil, after an undo.
 func (r *requester) notifyConflicts(use *pipeline.Use) {
 	id := ""
 	if use != nil {

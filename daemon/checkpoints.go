@@ -1,5 +1,6 @@
-// What calls are about to change is kept before they act, in one place for all tools, and what they have left is looked at when they
-// have ended. Checkpoints are bounded by age, by bytes of contents and by bytes of rows.
+// What calls are about to change is kept before they act, in one place for all tools, and what they
+// have left is looked at when they have ended. Checkpoints are bounded by age, by bytes of contents
+// and by bytes of rows.
 
 package daemon
 
@@ -38,8 +39,9 @@ type keptState struct {
 	sync bool
 }
 
-// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, even if
-// a call was allowed to. each: the limit is for each file, as where files are put back.
+// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or
+// asks about, even if a call was allowed to. each: the limit is for each file, as where files are
+// put back.
 func (j *judge) snapshotter(each bool) workspace.Snapshotter {
 	readDenied := j.readDenied()
 	refuse := func(real string) string {
@@ -65,7 +67,8 @@ func (j *judge) readDenied() func(real string) string {
 	}
 }
 
-// keepBefore keeps what the call may change. The error is a fault: what could not be put back is not changed.
+// keepBefore keeps what the call may change. The error is a fault: what could not be put back is
+// not changed.
 func (s *session) keepBefore(c *pipeline.Call) (keptState, error) {
 	files := c.Files()
 	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
@@ -90,7 +93,8 @@ func (s *session) keepBefore(c *pipeline.Call) (keptState, error) {
 	return k, nil
 }
 
-// nextStart returns a time that is later than that of every earlier row, also where the clock was set back.
+// nextStart returns a time that is later than that of every earlier row, also where the clock was
+// set back.
 func (s *session) nextStart() time.Time {
 	return view(s, func(its *state) time.Time {
 		now := time.Now().UTC().Round(0)
@@ -138,8 +142,8 @@ func (k keptState) release() {
 	}
 }
 
-// keepAfter looks at what the call has left, and gives the change of the state that is recorded with its result. done is
-// to be called when it is. nil: nothing was kept for the call.
+// keepAfter looks at what the call has left, and returns the change of the state that is recorded
+// with its result. done is to be called when it is. nil: nothing was kept for the call.
 func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
 	l := view(s, func(its *state) *live { return its.ledger.live[c.Key] })
 	if l == nil || l.kept == nil {
@@ -149,7 +153,8 @@ func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func())
 	return s.look(c.Files(), l.kept, hold, false), hold.Release
 }
 
-// look looks at what a call has left of what a row names, and returns the change of the state; nil: it cannot be looked at.
+// look looks at what a call has left of what a row names, and returns the change of the state; nil:
+// it cannot be looked at.
 func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
 	snapshotter := s.judge.snapshotter(row.Restored != nil)
 	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
@@ -170,8 +175,8 @@ func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpo
 	return &put
 }
 
-// completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
-// that is known.
+// completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is
+// as they left it for all that is known.
 func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
 	hold := s.daemon.checkpoints.Hold()
@@ -215,11 +220,12 @@ func (j *judge) view(changes []workspace.Change) *workspace.View {
 	return j.policy().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, ReadDenied: j.readDenied()}, j.readState)
 }
 
-// keptRows is how many bytes the rows of one session have at most, as far as the latest sweep knows. Ours: some hundred
-// thousand edits, or twenty calls that change two thousand files each.
+// keptRows is how many bytes the rows of one session have at most, as far as the latest sweep
+// knows. Ours: some hundred thousand edits, or twenty calls that change two thousand files each.
 const keptRows = 32 << 20
 
-// sweepTick is how often it is looked whether there is too much; what is asked for is then a comparison.
+// sweepTick is how often it is looked whether there is too much; what is asked for is then a
+// comparison.
 const sweepTick = 10 * time.Second
 
 // maintainCheckpoints drops checkpoints that are too old or too many until ctx ends.
@@ -234,9 +240,10 @@ func (d *Daemon) maintainCheckpoints(ctx context.Context) {
 	})
 }
 
-// sweepCheckpoints drops rows and contents that are too old, contents that no row names, and the oldest of those that are
-// too many. Rows of closed sessions go with their session; without contents they can still be listed. Where rows were lost
-// with a damaged journal, contents that none names may be theirs: they count as of then.
+// sweepCheckpoints drops rows and contents that are too old, contents that no row names, and the
+// oldest of those that are too many. Rows of closed sessions go with their session; without
+// contents they can still be listed. Where rows were lost with a damaged journal, contents that
+// none names may be theirs: they count as of then.
 func (d *Daemon) sweepCheckpoints(now time.Time) error {
 	oldest := now.Add(-d.limits.CheckpointAge)
 	d.checkpoints.Unnamed(d.rowsLost())
@@ -247,7 +254,8 @@ func (d *Daemon) sweepCheckpoints(now time.Time) error {
 	return err
 }
 
-// rowsLost returns when a journal was last put aside as damaged; zero: never, as far as such a file is still there.
+// rowsLost returns when a journal was last put aside as damaged; zero: never, as far as such a file
+// is still there.
 func (d *Daemon) rowsLost() (at time.Time) {
 	const mark = ".damaged-"
 	files, err := filepath.Glob(filepath.Join(d.StateDir, "journal", "*"+mark+"*"))
@@ -264,8 +272,8 @@ func (d *Daemon) rowsLost() (at time.Time) {
 	return at
 }
 
-// namedContents returns the contents that rows name, with when the newest such row was made. Rows that are too old or too
-// many are dropped.
+// namedContents returns the contents that rows name, with when the newest such row was made. Rows
+// that are too old or too many are dropped.
 func (d *Daemon) namedContents(oldest time.Time) (map[string]time.Time, error) {
 	infos, err := d.journal.Logs()
 	if err != nil {
@@ -291,7 +299,8 @@ func (d *Daemon) namedContents(oldest time.Time) (map[string]time.Time, error) {
 	return named, nil
 }
 
-// overdue parts the rows of a session into those that stay and those that are too old or, where it is open, too many.
+// overdue parts the rows of a session into those that stay and those that are too old or, where it
+// is open, too many.
 func overdue(rows []stored, oldest time.Time, open bool) (kept []*checkpoint.Row, gone []journal.Put) {
 	slices.SortFunc(rows, func(a, b stored) int { return cmp.Or(b.Start.Compare(a.Start), cmp.Compare(a.Key, b.Key)) })
 	left := keptRows

@@ -1,4 +1,5 @@
-// ListCheckpoints: what calls have changed, with diffs, newest first, from the rows of sessions in the journal. It changes nothing.
+// ListCheckpoints: what calls have changed, with diffs, newest first, from the rows of sessions in
+// the journal. It changes nothing.
 
 package daemon
 
@@ -24,9 +25,9 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// How many checkpoints one answer has, and how many bytes of diffs they have together, which stand there twice. With as
-// many for all of them in one, and with twice shownNames of names and once of those, it is still less than the 4 MiB that
-// most clients take.
+// How many checkpoints one answer has, and how many bytes of diffs they have together, which stand
+// there twice. With as many for all of them in one, and with twice shownNames of names and once of
+// those, it is still less than the 4 MiB that most clients take.
 const (
 	listedCheckpoints     = 100
 	mostListedCheckpoints = 1000
@@ -238,8 +239,8 @@ type stored struct {
 	bytes int
 }
 
-// rowsOf reads the checkpoints of a session; with mark only those in whose text that stands. Those that cannot be read are
-// left out. The rows are shared, and not to be changed.
+// rowsOf reads the checkpoints of a session; with mark only those in whose text that stands. Those
+// that cannot be read are left out. The rows are shared, and not to be changed.
 func (d *Daemon) rowsOf(name string, mark []byte) (rows []stored, log *journal.Log, err error) {
 	if log, err = d.journal.Log(name); err != nil {
 		return nil, nil, err
@@ -265,7 +266,8 @@ func (d *Daemon) rowsOf(name string, mark []byte) (rows []stored, log *journal.L
 // restoredMark stands in the text of every row of a call that put something back.
 var restoredMark = []byte(`"restored":{`)
 
-// history returns the checkpoints of a session, and where it is closed also those by which it was restored.
+// history returns the checkpoints of a session, and where it is closed also those by which it was
+// restored.
 func (d *Daemon) history(name string) (checkpoint.History, error) {
 	var all []checkpoint.Past
 	add := func(session string, mark []byte) error {

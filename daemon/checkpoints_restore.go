@@ -39,7 +39,7 @@ type restore struct {
 	reported []workspace.RestoreStep
 }
 
-// Restore puts files back, or says what would be done.
+// Restore puts files back, or reports what would be done.
 func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
 	d := x.daemon
 	who := principalOf(ctx)
@@ -71,7 +71,8 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	return r.carryOut(ctx, response)
 }
 
-// restorable returns the client's session whose calls are undone, nil when that is closed, and what the restoring is judged by.
+// restorable returns the client's session whose calls are undone, nil when that is closed, and what
+// the restoring is judged by.
 func (d *Daemon) restorable(ctx context.Context, request sessionRequest) (*session, *judge, error) {
 	who := principalOf(ctx)
 	if err := d.life.takesNew(); err != nil {
@@ -143,7 +144,8 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	return from, nil
 }
 
-// realPaths returns absolute paths as they are without links; what is relative is below the first root.
+// realPaths returns absolute paths as they are without links; what is relative is below the first
+// root.
 func realPaths(names, roots []string) (reals []string, err error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -174,7 +176,7 @@ func (r *restore) refusal() error {
 	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", convert.Clean(someOf(conflicts, shownTools)))
 }
 
-// carryOut runs the call and gives the response as it came out.
+// carryOut runs the call and returns the response as it came out.
 func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreResponse) (*tooldv1.RestoreResponse, error) {
 	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths, Wants: r.plan.Wants(), Calls: convert.Each(r.plan.Rows, func(p checkpoint.Past) checkpoint.Call {
 		return checkpoint.Call{Session: p.Session, Key: p.Key}
@@ -249,7 +251,8 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 	return response, nil
 }
 
-// runOwn runs a call of the daemon's own as a turn of its own, and gives its result. It goes on when ctx ends.
+// runOwn runs a call of the daemon's own as a turn of its own, and returns its result. It goes on
+// when ctx ends.
 func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolResult, turn uint64, err error) {
 	st, err := i.runAlone(r, false, func(event *tooldv1.ExecuteResponse) error {
 		if found := event.GetToolResult(); found != nil {
@@ -269,7 +272,8 @@ func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolRes
 	return result, turn, nil
 }
 
-// isOwn reports whether the daemon made the call itself, for a client that may answer questions: no other is asked.
+// isOwn reports whether the daemon made the call itself, for a client that may answer questions: no
+// other is asked.
 func isOwn(c *pipeline.Call) bool {
 	_, own := c.Tool.(*restoring)
 	return own

@@ -1,6 +1,6 @@
-// Client requests: what a running call asks of a client. A request is sent to one stream, once the stream has been told that the
-// call has started, and is answered by a message on that stream. It is not a record: the sender of a stream looks for open requests
-// as it looks for records.
+// Client requests: what a running call asks of a client. A request is sent to one stream, once the
+// stream has been told that the call has started, and is answered by a message on that stream. It
+// is not a record: the sender of a stream looks for open requests as it looks for records.
 
 package daemon
 
@@ -26,14 +26,16 @@ type requester struct {
 // A requestKind is what kind of thing a client is to do.
 type requestKind uint8
 
-// The kinds of client requests. A tool can be run by another stream that offers the same one; a buffer is one editor's.
+// The kinds of client requests. A tool can be run by another stream that offers the same one; a
+// buffer is one editor's.
 const (
 	runTool requestKind = iota
 	editBuffer
 	saveBuffers
 )
 
-// A clientRequest is something that a client was asked to do and has not answered. Used in the session's update alone, but for answered.
+// A clientRequest is something that a client was asked to do and has not answered. Used in the
+// session's update alone, but for answered.
 type clientRequest struct {
 	key   string // of the call
 	use   *pipeline.Use
@@ -42,9 +44,11 @@ type clientRequest struct {
 	wire  *tooldv1.ExecuteResponse
 	to    *stream
 	sent  bool // to that stream
-	// over withdraws the request from the client; it is set when the client request is off, and sent if the client request was.
+	// over withdraws the request from the client; it is set when the client request is off, and
+	// sent if the client request was.
 	over *tooldv1.ExecuteResponse
-	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and the call goes on.
+	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and
+	// the call goes on.
 	answered chan proto.Message
 }
 
@@ -76,7 +80,8 @@ func (st *stream) sendRequests() error {
 	}
 }
 
-// nextRequest returns the next message about a client request of the stream; nil: there is none that may be sent yet.
+// nextRequest returns the next message about a client request of the stream; nil: there is none
+// that may be sent yet.
 func (st *stream) nextRequest() *tooldv1.ExecuteResponse {
 	s := st.session
 	return view(s, func(its *state) *tooldv1.ExecuteResponse {
@@ -111,8 +116,8 @@ func (c *clients) requestsOf(st *stream) (found []*clientRequest) {
 	return found
 }
 
-// await waits for the answer. When ctx ends first the client request is off, and the client that has it is told so by over, unless that
-// is nil.
+// await waits for the answer. When ctx ends first the client request is off, and the client that
+// has it is told so by over, unless that is nil.
 func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {
 	case answer = <-e.answered:
@@ -143,8 +148,8 @@ type callMessage interface {
 	GetTurnId() string
 }
 
-// requestFor finds the client request that a client speaks of: of several calls with the id, where it does not name the turn, the
-// oldest; nil: there is none.
+// requestFor finds the client request that a client speaks of: of several calls with the id, where
+// it does not name the turn, the oldest; nil: there is none.
 func (st *stream) requestFor(its *state, what requestKind, said callMessage) *clientRequest {
 	for _, e := range its.clients.requestsOf(st) {
 		if e.kind == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
@@ -168,8 +173,8 @@ func (st *stream) answer(what requestKind, said callMessage) bool {
 	})
 }
 
-// awaitReconnect waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
-// offered: its tools, its buffers, and its client requests.
+// awaitReconnect waits whether the client of a stream that can say no more comes back, and
+// otherwise takes away what it has offered: its tools, its buffers, and its client requests.
 func (r *requester) awaitReconnect(st *stream) {
 	var waits bool
 	r.s.update(func(its *state) {
@@ -191,8 +196,8 @@ func (r *requester) awaitReconnect(st *stream) {
 	})
 }
 
-// dropClient forgets what a client had that did not come back: calls whose tool no other client offers are stopped, and those that only wanted
-// something saved go on.
+// dropClient forgets what a client had that did not come back: calls whose tool no other client
+// offers are stopped, and those that only wanted something saved go on.
 func (r *requester) dropClient(st *stream) {
 	var left []string
 	r.s.update(func(its *state) {

@@ -1,4 +1,5 @@
-// Tools that a client runs itself: registered by its stream, carried out there, and otherwise like any other.
+// Tools that a client runs itself: registered by its stream, carried out there, and otherwise like
+// any other.
 
 package daemon
 
@@ -41,7 +42,8 @@ type clientTool struct {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // what model APIs take
 
-// clientToolsOf makes tools of what a client registers. The refusal says what is wrong with one.
+// clientToolsOf makes tools of what a client registers. The refusal explains what is wrong with
+// one.
 func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	if len(list) > maxClientTools {
 		return nil, apierror.Invalidf("invalid_client_tool", "attach.client_tools", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools)
@@ -65,7 +67,7 @@ func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	return made, nil
 }
 
-// clientToolOf makes one; why, a clause, says what is wrong with it.
+// clientToolOf makes one; why, a clause, is what is wrong with it.
 func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 	if why := misfit(wire); why != "" {
 		return nil, why
@@ -96,7 +98,8 @@ func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 	return o, ""
 }
 
-// misfit returns, as a clause, what is wrong with a client's tool beside its schema; empty: nothing.
+// misfit returns, as a clause, what is wrong with a client's tool beside its schema; empty:
+// nothing.
 func misfit(wire *tooldv1.ClientTool) string {
 	timeout := wire.GetTimeout()
 	switch {
@@ -112,7 +115,8 @@ func misfit(wire *tooldv1.ClientTool) string {
 	return ""
 }
 
-// register adds the tools of a stream, and passes it the requests for them of streams that are gone.
+// register adds the tools of a stream, and passes it the requests for them of streams that are
+// gone.
 func (r *requester) register(its *state, st *stream) {
 	for _, o := range st.tools {
 		name := o.tool.Spec().Name
@@ -131,7 +135,8 @@ func (r *requester) register(its *state, st *stream) {
 	its.toolset.refreshClientTools()
 }
 
-// reassign passes a request to run a tool to the newest stream that has the tool; false: there is none.
+// reassign passes a request to run a tool to the newest stream that has the tool; false: there is
+// none.
 func (r *requester) reassign(its *state, e *clientRequest) bool {
 	if e.kind != runTool {
 		return false
@@ -172,8 +177,8 @@ func (t *toolset) refreshClientTools() {
 	})
 }
 
-// toolBytesWith returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
-// of a main stream come in the place of what the last one offered.
+// toolBytesWith returns how many bytes of definitions the session has with those of offers, and
+// refuses too many tools. Those of a main stream come in the place of what the last one offered.
 func (r *requester) toolBytesWith(its *state, offers []*clientTool, companion bool) (bytes int64, err error) {
 	displaced := its.clients.main
 	if companion {
@@ -189,8 +194,8 @@ func (r *requester) toolBytesWith(its *state, offers []*clientTool, companion bo
 	return bytes, nil
 }
 
-// toolBytes returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
-// definitions.
+// toolBytes returns how many tools the streams that can be reached offer, but for one stream, and
+// the bytes of their definitions.
 func (r *requester) toolBytes(its *state, except *stream) (count int, bytes int64) {
 	for _, list := range its.toolset.clientTools {
 		for _, o := range list {
@@ -223,7 +228,8 @@ func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTo
 	return convert.ResultIn(answer.(*tooldv1.ClientToolResult))
 }
 
-// maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
+// maxDelegated is how many bytes of input go into one message to a client: most take messages of 4
+// MiB.
 const maxDelegated = 3 << 20
 
 // request sends the client what it is to do; nil: no client offers that any more.

@@ -1,5 +1,6 @@
-// How the processes of a session's calls are confined: what settings say, what belongs to the daemon and to its user's other
-// programs, and the session's directories for temporary files. What follows for one call is the pipeline's.
+// How the processes of a session's calls are confined: what settings say, what belongs to the
+// daemon and to its user's other programs, and the session's directories for temporary files. What
+// follows for one call is the pipeline's.
 
 package daemon
 
@@ -25,7 +26,8 @@ import (
 	"github.com/toold/toold/tools/net/egress"
 )
 
-// keyPlaces are where programs keep what opens doors, below the home directory: the programs' manuals name them.
+// keyPlaces are where programs keep what opens doors, below the home directory: the programs'
+// manuals name them.
 var keyPlaces = []string{
 	".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube", ".docker/config.json", ".config/containers/auth.json", ".s3cfg", ".config/rclone", ".m2/settings.xml", ".netrc", ".npmrc",
 	".git-credentials", ".config/git/credentials", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
@@ -33,11 +35,12 @@ var keyPlaces = []string{
 	".pgpass", ".my.cnf", ".config/1Password", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
 }
 
-// manyProcesses is how many processes the user may have besides when a call starts another, unless settings say. Ours: a
-// build needs some hundreds, a fork bomb stops there.
+// manyProcesses is how many processes the user may have besides when a call starts another, unless
+// settings say. Ours: a build needs some hundreds, a fork bomb stops there.
 const manyProcesses = 4096
 
-// confining works out what settings come to. client are the client's variables that say where caches are.
+// confining works out what settings come to. client are the client's variables that say where
+// caches are.
 func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.Principal, client map[string]string) pipeline.Confining {
 	s := &now.Sandbox
 	limits := s.Within(settings.ProcessLimits{Processes: manyProcesses})
@@ -79,8 +82,9 @@ func reachedBy(kept []remembered, now *settings.Settings) (hosts []string) {
 	return hosts
 }
 
-// programPlaces are the directories of the daemon's PATH below home, where the user's programs are looked up by name. Those of a
-// project are not among them, such as a virtual environment's in a root: that is there to be worked in.
+// programPlaces are the directories of the daemon's PATH below home, where the user's programs are
+// looked up by name. Those of a project are not among them, such as a virtual environment's in a
+// root: that is there to be worked in.
 func (d *Daemon) programPlaces(roots []string) (places []string) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if d.user.home == "" || dir == d.user.home || !pathname.Within(d.user.home, dir) {
@@ -94,8 +98,8 @@ func (d *Daemon) programPlaces(roots []string) (places []string) {
 	return places
 }
 
-// belongings are what is the daemon's own and of no process that it starts: its state, with tokens and journal, and its
-// sockets.
+// belongings are what is the daemon's own and of no process that it starts: its state, with tokens
+// and journal, and its sockets.
 func (d *Daemon) belongings() []string {
 	paths := []string{realPath(d.StateDir)}
 	for _, l := range d.endpoints.listening() {
@@ -116,7 +120,8 @@ func escapeOf(now *settings.Settings, anchors permission.Anchors) permission.Esc
 	return e
 }
 
-// outlet serves ways out by the daemon's own proxy. What it refuses is a denial of the process that asked.
+// outlet serves ways out by the daemon's own proxy. What it refuses is a denial of the process that
+// asked.
 func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
 	return func(n sandbox.Network, l net.Listener) io.Closer {
 		proxy := egress.NewProxy(egress.Policy{Allowed: n.Allowed, Denied: n.Denied}, func(r egress.Refusal) {
@@ -131,7 +136,8 @@ func pathOf(e settings.Entry) string { return e.Path }
 
 func entryPath(e settings.Entry) string { return realPath(e.Path) }
 
-// within returns where entries lead, but for those in a root that lead out of it: who works in the root may have made the link.
+// within returns where entries lead, but for those in a root that lead out of it: who works in the
+// root may have made the link.
 func within(roots []string, entries []settings.Entry) (paths []string) {
 	for _, e := range entries {
 		real := realPath(e.Path)
@@ -156,12 +162,14 @@ func realPath(path string) string {
 	}
 }
 
-// scratchNames are the machine's directories for temporary files, and what the session's own are called.
+// scratchNames are the machine's directories for temporary files, and what the session's own are
+// called.
 var scratchNames = []struct{ name, dir string }{{"/tmp", "tmp"}, {"/var/tmp", "var-tmp"}}
 
-// temporaries returns the directories for temporary files that the session's calls have; none where nothing confines
-// their processes, which then have the machine's. opened are what stays the machine's below their names. With whole false one
-// could not be made, which may be otherwise a moment later.
+// temporaries returns the directories for temporary files that the session's calls have; none where
+// nothing confines their processes, which then have the machine's. opened are what stays the
+// machine's below their names. With whole false one could not be made, which may be otherwise a
+// moment later.
 func (j *judge) temporaries(now *settings.Settings, opened []string) (temps []workspace.Temporary, whole bool) {
 	confinement, err := j.daemon.runner.Confinement(sandbox.Policy{Tier: sandbox.Full, Optional: now.Sandbox.Optional != nil})
 	if now.Sandbox.Disabled != nil || err != nil || confinement.Tier == sandbox.None {
@@ -185,8 +193,8 @@ func (j *judge) temporaries(now *settings.Settings, opened []string) (temps []wo
 	return temps, whole
 }
 
-// makeScratch makes the directory, with the mode that the machine's has as a rule, and in it what the sandbox needs to show the
-// opened paths at their names.
+// makeScratch makes the directory, with the mode that the machine's has as a rule, and in it what
+// the sandbox needs to show the opened paths at their names.
 func makeScratch(t workspace.Temporary, opened []string) error {
 	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
 		return err
@@ -209,8 +217,9 @@ func (d *Daemon) tempOf(session string) string {
 	return filepath.Join(realPath(d.StateDir), "temp", session)
 }
 
-// lends returns the function that reports whether a real path is an output of another session than own that may be read in
-// one of the principal with these roots: the session has the same principal and the same roots.
+// lends returns the function that reports whether a real path is an output of another session than
+// own that may be read in one of the principal with these roots: the session has the same principal
+// and the same roots.
 func (x *sessionSet) lends(own string, who access.Principal, roots []string) func(real string) bool {
 	outputs := filepath.Join(realPath(x.d.StateDir), "sessions")
 	return func(real string) bool {
@@ -228,8 +237,9 @@ func (x *sessionSet) lends(own string, who access.Principal, roots []string) fun
 	}
 }
 
-// removeTree removes what is at the path, with all that is in it. A directory that its owner may not change does not keep it; Go's
-// module cache consists of those. Nothing outside of it is touched.
+// removeTree removes what is at the path, with all that is in it. A directory that its owner may
+// not change does not keep it; Go's module cache consists of those. Nothing outside of it is
+// touched.
 func removeTree(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {

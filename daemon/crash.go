@@ -1,6 +1,6 @@
-// Sessions that a daemon's death has left in the middle: every call that was open gets its one result and every open turn its end.
-// Calls whose row in the session's state is lost to damage are made again from their records: a tool use that was accepted is not
-// run again, whatever was lost.
+// Sessions that a daemon's death has left in the middle: every call that was open gets its one
+// result and every open turn its end. Calls whose row in the session's state is lost to damage are
+// made again from their records: a tool use that was accepted is not run again, whatever was lost.
 
 package daemon
 
@@ -31,8 +31,8 @@ func (w *crashedSession) inOrder() []string {
 	return slices.SortedFunc(maps.Keys(w.rows), func(a, b string) int { return w.rows[a].compare(w.rows[b]) })
 }
 
-// close returns every call that was open its result, every open turn its end, and tells the end of every background
-// task, all at once.
+// finish records a result for every call that was open, an end for every open turn, and a notice
+// for every background task, all at once.
 func (w *crashedSession) finish() error {
 	turns, err := w.openTurns()
 	if err != nil {
@@ -92,8 +92,8 @@ func (w *crashedSession) openTurns() (map[uint64]*crashedTurn, error) {
 	return turns, nil
 }
 
-// result counts a call of t, and gives its result if it has none: the one that it had come to but that waited for
-// earlier ones, else that it was interrupted.
+// result counts a call of t, and returns its result if it has none: the one that it had come to but
+// that waited for earlier ones, else that it was interrupted.
 func (w *crashedSession) result(key string, t *crashedTurn) ([]journal.Entry, error) {
 	row := w.rows[key]
 	records, err := w.log.Find(key)
@@ -145,8 +145,8 @@ func (w *crashedSession) outputOf(key string) string {
 	return out.Path()
 }
 
-// rebuild makes the rows that are missing, and the marks of their turns that have not ended. What a call was sent with is
-// not known any more, so its id stands for any content.
+// rebuild makes the rows that are missing, and the marks of their turns that have not ended. What a
+// call was sent with is not known any more, so its id stands for any content.
 func (w *crashedSession) rebuild() error {
 	known := 0
 	for key := range w.rows {

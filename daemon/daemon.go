@@ -1,8 +1,9 @@
-// Package daemon is the gRPC server around the scheduler: it accepts tool uses, keeps sessions and their records,
-// streams events, and brings everything back after a restart. It does not know any tool.
+// Package daemon is the gRPC server around the scheduler: it accepts tool uses, keeps sessions and
+// their records, streams events, and brings everything back after a restart. It does not know any
+// tool.
 //
-// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for what outlives both,
-// house.go for how it all ends.
+// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for
+// what outlives both, lifecycle.go for how it all ends.
 package daemon
 
 import (
@@ -50,7 +51,8 @@ type Config struct {
 	UserSettings string      // the user's settings file; empty: none
 	ManagedDir   string      // holds the administrator's settings; empty: there are none
 	Log          *zap.Logger // nil: nothing is logged
-	// IdleExit ends the daemon after so long without stream, running call or background task. 0: never.
+	// IdleExit ends the daemon after so long without stream, running call or background task. 0:
+	// never.
 	IdleExit time.Duration
 	// Metrics takes the gRPC server's metrics; nil: they are kept nowhere.
 	Metrics prometheus.Registerer
@@ -124,8 +126,9 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// openSettings opens the settings files, and takes from them what holds for as long as the daemon lives. Broken files are an error:
-// to begin without what they forbid would be worse than not to begin.
+// openSettings opens the settings files, and takes from them what holds for as long as the daemon
+// lives. Broken files are an error: to begin without what they forbid would be worse than not to
+// begin.
 func (d *Daemon) openSettings() error {
 	sources := settings.DefaultSources(d.UserSettings)
 	sources.ManagedDir, sources.Writing = d.ManagedDir, func(file string) { d.runner.Spare(file) }
@@ -138,12 +141,14 @@ func (d *Daemon) openSettings() error {
 	return errors.Join(now.Broken...)
 }
 
-// openState opens what the daemon keeps in its state directory. What it has opened when it fails, close closes.
+// openState opens what the daemon keeps in its state directory. What it has opened when it fails,
+// close closes.
 func (d *Daemon) openState() (err error) {
 	if err := os.MkdirAll(d.StateDir, 0o700); err != nil {
 		return err
 	}
-	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
+	// The lock also means that all processes which a dead daemon was starting have come so far that
+	// they can be found.
 	if d.endpoints.lock, err = access.LockState(d.StateDir); err != nil {
 		return err
 	}
@@ -177,7 +182,8 @@ func (d *Daemon) openState() (err error) {
 
 func (d *Daemon) inState(name string) string { return filepath.Join(d.StateDir, name) }
 
-// Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.
+// Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called
+// once.
 func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	d.endpoints.listenOn(listeners)
@@ -221,7 +227,8 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	return errors.Join(append(failed, d.close())...)
 }
 
-// Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at once.
+// Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at
+// once.
 func (d *Daemon) Drain() { d.life.once.ending.Do(func() { close(d.life.ending) }) }
 
 // Stop ends running calls now. It returns at once.
@@ -271,12 +278,12 @@ func newID(prefix string) string {
 	return prefix + id.String()
 }
 
-// journalReserve is how many bytes of the disk are kept for the results of calls that were accepted. A thousand calls
-// that end as cancelled take 4 MiB.
+// journalReserve is how many bytes of the disk are kept for the results of calls that were
+// accepted. A thousand calls that end as cancelled take 4 MiB.
 const journalReserve = 8 << 20
 
-// openJournal opens the journal. Of a damaged one it keeps what can be read, and of one that cannot be read at all nothing;
-// either is put aside. The warnings say what was lost.
+// openJournal opens the journal. Of a damaged one it keeps what can be read, and of one that cannot
+// be read at all nothing; either is put aside. The warnings say what was lost.
 func openJournal(dir string, config journal.Config) (store *journal.Store, warnings []string, err error) {
 	var damage *journal.CorruptError
 	store, err = verified(dir, config)

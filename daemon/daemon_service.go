@@ -1,5 +1,5 @@
-// DaemonService: the daemon itself. Explain judges a call by the very functions that Execute goes through, in a session that is
-// there or in one that would be made.
+// DaemonService: the daemon itself. Explain judges a call by the very functions that Execute goes
+// through, in a session that is there or in one that would be made.
 
 package daemon
 
@@ -67,7 +67,8 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	return info, nil
 }
 
-// warned returns what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
+// warned returns what a client is warned of: what was found at the start, and those of his sessions
+// that are not back yet.
 func (d *Daemon) warned(who access.Principal) []settings.Warning {
 	warnings := slices.Concat(convert.Each(d.warnings, inDaemon), d.settings.Load(settings.Scope{}).Warnings)
 	if err := d.journal.Damaged(); err != nil {
@@ -88,7 +89,8 @@ func (d *Daemon) warned(who access.Principal) []settings.Warning {
 	return warnings
 }
 
-// Shutdown ends the daemon, and so what others have running in it: that is for the machine's own user.
+// Shutdown ends the daemon, and so what others have running in it: that is for the machine's own
+// user.
 func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
 	if principalOf(ctx).Remote() {
 		return nil, apierror.New(codes.PermissionDenied, "not_local", "A daemon is ended over its Unix socket, not over TCP.")
@@ -152,8 +154,8 @@ func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequ
 	return wire, nil
 }
 
-// judgeFor returns the judge of the session that a request names, or of the one that would be made when it names none, under the
-// options of the request.
+// judgeFor returns the judge of the session that a request names, or of the one that would be made
+// when it names none, under the options of the request.
 func (d *Daemon) judgeFor(ctx context.Context, request *tooldv1.ExplainRequest) (*judge, error) {
 	if request.GetSessionId() == "" {
 		return d.imagined(principalOf(ctx), request.GetRoots(), request.GetOptions())
@@ -165,7 +167,8 @@ func (d *Daemon) judgeFor(ctx context.Context, request *tooldv1.ExplainRequest) 
 	return s.judge.with(request.GetOptions()), nil
 }
 
-// imagined returns the judge of a session that would be made with those roots, or with the default root when there are none.
+// imagined returns the judge of a session that would be made with those roots, or with the default
+// root when there are none.
 func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1.Options) (*judge, error) {
 	if len(roots) == 0 {
 		roots = []string{d.Root}

@@ -1,6 +1,7 @@
-// A call as its session sees it: its turn comes, it starts, prints, and ends. These are the methods that the pipeline calls; all
-// records of a call but the first are made here. Of what a call prints there is one bounded state, of which the newest counts; the
-// bytes themselves are in the output file.
+// A call as its session sees it: its turn comes, it starts, prints, and ends. These are the methods
+// that the pipeline calls; all records of a call but the first are made here. Of what a call prints
+// there is one bounded state, of which the newest counts; the bytes themselves are in the output
+// file.
 
 package daemon
 
@@ -70,8 +71,8 @@ func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
 	return convert.Policy(i.s.tools.optionsOf(c))
 }
 
-// Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in
-// a file that is where the next daemon will look for it.
+// Start records that the call begins to act. For a call that can have effects it returns when the
+// record is on disk, in a file that is where the next daemon will look for it.
 func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	e := entry(&c.Use, started)
 	if !c.ReadOnly() {
@@ -98,7 +99,8 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	return rec.orJournalGone(kept)
 }
 
-// orJournalGone returns err, or that the journal is gone: then whatever else was wrong follows from that.
+// orJournalGone returns err, or that the journal is gone: then whatever else was wrong follows from
+// that.
 func (rec *recorder) orJournalGone(err error) error {
 	if gone := rec.s.daemon.journal.Present(); gone != nil {
 		return diskFault(gone)
@@ -132,8 +134,9 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 	rec.conclude(ending{c, &c.Use, ended, seen, kept, changed})
 }
 
-// changesOf applies what a call changes in the session, and gives the record that tells it: at once if the call is
-// serial, otherwise together with those that ran beside it, in the order in which they were sent.
+// changesOf applies what a call changes in the session, and returns the record of it: at once
+// if the call is serial, otherwise together with those that ran beside it, in the order in which
+// they were sent.
 func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
 	its.ledger.running--
 	mine := change{&c.Use, changes, its.shell.given[c.Key]}
@@ -153,7 +156,8 @@ func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Chang
 	return rec.apply(its, batch)
 }
 
-// Skipped records the result of a call whose turn never came. It is called on the scheduler's loop and only notes it.
+// Skipped records the result of a call whose turn never came. It is called on the scheduler's loop
+// and only notes it.
 func (rec *recorder) Skipped(c *pipeline.Call, ended pipeline.Ended) {
 	rec.skipped.Lock()
 	defer rec.skipped.Unlock()
@@ -182,8 +186,8 @@ func (rec *recorder) recordSkipped() {
 	}
 }
 
-// conclude records results of one turn, with the state that changes together with them, and then takes their calls out
-// of the turn. When it returns they are recorded, or the journal is no more.
+// conclude records results of one turn, with the state that changes together with them, and then
+// takes their calls out of the turn. When it returns they are recorded, or the journal is no more.
 func (rec *recorder) conclude(endings ...ending) {
 	t := view(rec.s, func(its *state) *turn { return its.ledger.turns[endings[0].use.Turn] })
 	if t.ordered != nil {
@@ -237,15 +241,16 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	return entry
 }
 
-// writing is what is to be written at once: records, or, when all of them wait for earlier ones, state alone.
+// writing is what is to be written at once: records, or, when all of them wait for earlier ones,
+// state alone.
 type writing struct {
 	entries    []journal.Entry
 	held       []journal.Put
 	durability journal.Durability // of held
 }
 
-// add takes a result, and those that it releases. Under Options.ordered_results it is held back as long as an earlier
-// one of the turn is missing; the ending itself is kept until then.
+// add takes a result, and those that it releases. Under Options.ordered_results it is held back as
+// long as an earlier one of the turn is missing; the ending itself is kept until then.
 func (w *writing) add(t *turn, use *pipeline.Use, result journal.Entry) {
 	if t.ordered == nil {
 		w.entries = append(w.entries, result)
@@ -288,8 +293,9 @@ func (rec *recorder) remove(its *state, t *turn, e ending) {
 	rec.finishTurn(its, t)
 }
 
-// keep waits until something is in the journal, and writes it again for as long as the disk is full: a result is never
-// lost. False: the journal takes nothing any more, which every stream is told unless the daemon is ending.
+// keep waits until something is in the journal, and writes it again for as long as the disk is
+// full: a result is never lost. False: the journal takes nothing any more, which every stream is
+// told unless the daemon is ending.
 func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal.Pending) bool {
 	_, err := pending.Wait()
 	for errors.Is(err, journal.ErrFull) {
@@ -315,7 +321,8 @@ func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal
 // fullRetry is how long a result waits before it is written to a full disk again.
 const fullRetry = 250 * time.Millisecond
 
-// live is a call whose act has begun. Used in the session's update alone; the output looks after itself.
+// live is a call whose act has begun. Used in the session's update alone; the output looks after
+// itself.
 type live struct {
 	use   *pipeline.Use
 	since time.Time

@@ -1,5 +1,5 @@
-// The Execute stream: who attaches to which session, and how a stream ends. What the client says there is in
-// receive.go, what is sent to it in stream.go; of neither anything is known here.
+// The Execute stream: who attaches to which session, and how a stream ends. What the client says
+// there is in receive.go, what is sent to it in stream.go; of neither anything is known here.
 
 package daemon
 
@@ -62,8 +62,9 @@ func (l *lifecycle) countStream(n int) {
 	l.busy = time.Now()
 }
 
-// serve runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
-// that does not read nor for a Recv: both end when the method has returned. receive may be nil.
+// serve runs the stream until it is over, and takes it out of its session. It waits neither for a
+// Send to a client that does not read nor for a Recv: both end when the method has returned.
+// receive may be nil.
 func (st *stream) serve(ctx context.Context, receive func() error) error {
 	defer st.session.attachments.detach(st)
 	sent, received := make(chan error, 1), make(chan error, 1) // so that neither goroutine waits at its end
@@ -136,7 +137,8 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	return st, s.attachments.attach(g.Context(), st, request)
 }
 
-// yieldsLocked returns why an Attach that gives way to others is refused; nil: no client uses the session, or it does not give way. The caller has locked joining.
+// yieldsLocked returns why an Attach that yields to others is refused; nil: no client uses the
+// session, or it does not give way. The caller has locked joining.
 func (at *attachments) yieldsLocked(a *tooldv1.Attach) error {
 	return view(at.s, func(its *state) error {
 		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
@@ -198,8 +200,9 @@ func checkEnv(env map[string]string) error {
 	return nil
 }
 
-// find returns the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
-// recorded behind the number after is news to the caller, also what its options changed.
+// find returns the session of who's of that name, or a new one with those options when there are
+// roots for it or no name. What is recorded behind the number after is news to the caller, also
+// what its options changed.
 func (d *Daemon) find(who access.Principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
 	if s, err := d.sessions.bringBackFor(who, name); err != nil {
 		return nil, 0, err
@@ -261,7 +264,8 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	return nil
 }
 
-// refuse returns why the session does not take a stream; nil: it does, and what the stream brings is reserved.
+// refuse returns why the session does not take a stream; nil: it does, and what the stream brings
+// is reserved.
 func (at *attachments) refuse(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
 	case its.stopping:
@@ -348,8 +352,8 @@ func (at *attachments) keeps(its *state) bool {
 	return !at.s.meta.Anonymous
 }
 
-// recordClient records who uses the session from now on, unless that is who used it before. client is what the client says of
-// itself; nil: nothing.
+// recordClient records who uses the session from now on, unless that is who used it before. client
+// is what the client says of itself; nil: nothing.
 func (at *attachments) recordClient(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
 	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
 	if before := its.clients.peer; before == nil || *before != now {

@@ -1,6 +1,7 @@
-// What the calls of a session are judged by, and what they find when they begin: settings, remembered rules, hooks and mode, as they
-// are at this moment. Nothing here changes a session or is recorded, so a session that is only imagined, as Explain does, has a judge
-// like any other. What follows from all that is the permission package's.
+// What the calls of a session are judged by, and what they find when they begin: settings,
+// remembered rules, hooks and mode, as they are at this moment. Nothing here changes a session or
+// is recorded, so a session that is only imagined, as Explain does, has a judge like any other.
+// What follows from all that is the permission package's.
 
 package daemon
 
@@ -48,7 +49,8 @@ type scope struct {
 	languages *language.Set
 }
 
-// A basis is the part of a session's state that its calls are judged by. What it refers to is not changed.
+// A basis is the part of a session's state that its calls are judged by. What it refers to is not
+// changed.
 type basis struct {
 	options    *tooldv1.Options
 	remembered []remembered
@@ -77,8 +79,8 @@ func (sc scope) judge(b basis) *judge {
 	return &judge{scope: sc, basis: func() basis { return b }, changed: func(_, _ *policySnapshot) {}}
 }
 
-// policy returns what follows from settings and remembered rules. It looks at the settings files each time, so that a saved
-// change is in force for whatever comes next.
+// policy returns what follows from settings and remembered rules. It looks at the settings files
+// each time, so that a saved change is in force for whatever comes next.
 func (j *judge) policy() *policySnapshot {
 	b := j.basis()
 	caching, owner, listening := cacheVariables(b.shell.env), j.meta.owner(), len(j.daemon.endpoints.listening())
@@ -93,7 +95,8 @@ func (j *judge) policy() *policySnapshot {
 		extra.Readable = append(extra.Readable, j.outputs)
 		confining.Shown = append(confining.Shown, j.outputs)
 	}
-	// What settings and roots open to processes or hide from them is the machine's, whatever is the session's own around it.
+	// What settings and roots open to processes or hide from them is the machine's, whatever is the
+	// session's own around it.
 	extra.Opened = slices.Concat(j.places.Roots(), extra.Readable, confining.Write, confining.Keep, confining.Shown, confining.Hidden)
 	temporary, whole := j.temporaries(now, extra.Opened)
 	extra.Temporary = temporary
@@ -148,8 +151,8 @@ func (j *judge) Peek(c *pipeline.Call) *tools.Env {
 	return env
 }
 
-// policy is what follows from one state of the settings and of the rules that the session remembers. It is made again
-// when either has changed.
+// policy is what follows from one state of the settings and of the rules that the session
+// remembers. It is made again when either has changed.
 type policySnapshot struct {
 	settings   *settings.Settings
 	remembered int // how many rules
@@ -233,7 +236,8 @@ func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, ba
 	return st
 }
 
-// leads returns where links lead, as they are now, from all that path rules are relative to and all that is guarded.
+// leads returns where links lead, as they are now, from all that path rules are relative to and all
+// that is guarded.
 func leads(places *workspace.Workspace, a permission.Anchors, rules []permission.Rule) map[string]string {
 	names := slices.Concat([]string{a.Home}, a.Others, a.Guarded, a.Programs)
 	for i := range rules {
@@ -251,7 +255,8 @@ func leads(places *workspace.Workspace, a permission.Anchors, rules []permission
 	return found
 }
 
-// modeOf is the permission mode that is in force: what the client has chosen, else what the settings say.
+// modeOf is the permission mode that is in force: what the client has chosen, else what the
+// settings say.
 func modeOf(o *tooldv1.Options, now *settings.Settings) permission.Mode {
 	mode, chosen := convert.ModeIn(o)
 	if !chosen && now.Mode != nil {
@@ -263,8 +268,8 @@ func modeOf(o *tooldv1.Options, now *settings.Settings) permission.Mode {
 	return mode
 }
 
-// modesOpen returns the modes that a change of the user's settings file could choose for a session: none, if the client or a
-// file that counts for more has chosen one.
+// modesOpen returns the modes that a change of the user's settings file could choose for a session:
+// none, if the client or a file that counts for more has chosen one.
 func modesOpen(o *tooldv1.Options, now *settings.Settings, userFile string) (modes []permission.Mode) {
 	if _, chosen := convert.ModeIn(o); chosen || now.Mode != nil && now.Mode.Origin.File != userFile {
 		return nil
@@ -278,8 +283,8 @@ func modesOpen(o *tooldv1.Options, now *settings.Settings, userFile string) (mod
 	return modes
 }
 
-// checkSettings refuses settings of the session that cannot be read, and a mode that the administrator or the user has
-// switched off.
+// checkSettings refuses settings of the session that cannot be read, and a mode that the
+// administrator or the user has switched off.
 func checkSettings(now *settings.Settings, o *tooldv1.Options) error {
 	for _, err := range now.Broken {
 		if broken, is := errors.AsType[*settings.FileError](err); is && broken.File == settings.SessionText {

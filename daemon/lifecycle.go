@@ -38,7 +38,8 @@ type lifecycle struct {
 	busy    time.Time // when a stream or call was last seen
 }
 
-// shutdown lets running calls finish for the drain time, stops the rest, and delivers what they came to.
+// shutdown lets running calls finish for the drain time, stops the rest, and delivers what they
+// came to.
 func (d *Daemon) shutdown() {
 	d.health.Shutdown()
 	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
@@ -122,8 +123,8 @@ func (d *Daemon) maintain(ctx context.Context) {
 	}
 }
 
-// nextCheck returns what is to be done about a session: nothing for as long as wait, or, when that is 0, to close it for the
-// reason why, or to see to what its client left behind.
+// nextCheck returns what is to be done about a session: nothing for as long as wait, or, when that
+// is 0, to close it for the reason why, or to see to what its client left behind.
 func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, wait time.Duration) {
 	limit := at.s.daemon.limits.SessionIdle
 	if at.s.meta.Anonymous {
@@ -151,7 +152,8 @@ func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, w
 
 const clientGone = "its client went away"
 
-// exitWhenIdle ends the daemon when neither its sessions nor any stream have had anything to do for long.
+// exitWhenIdle ends the daemon when neither its sessions nor any stream have had anything to do for
+// long.
 func (l *lifecycle) exitWhenIdle(idle bool) {
 	l.mu.Lock()
 	if !idle || l.streams > 0 {
@@ -165,8 +167,8 @@ func (l *lifecycle) exitWhenIdle(idle bool) {
 	}
 }
 
-// drainIdle begins the shutdown unless something would be lost by it: an open turn or a background task. Attached clients
-// lose nothing; a call that arrives meanwhile has the drain time.
+// drainIdle begins the shutdown unless something would be lost by it: an open turn or a background
+// task. Attached clients lose nothing; a call that arrives meanwhile has the drain time.
 func (l *lifecycle) drainIdle() error {
 	for _, s := range l.d.sessions.all() {
 		var turns, tasks int
@@ -185,8 +187,8 @@ func (at *attachments) checkAt(its *state, deadline time.Time) {
 	signal(at.s.daemon.life.wake)
 }
 
-// clientLeft ends what a client left behind: questions that no client can answer any more, and, unless the session
-// keeps them, its calls.
+// clientLeft ends what a client left behind: questions that no client can answer any more, and,
+// unless the session keeps them, its calls.
 func (at *attachments) clientLeft() {
 	var gone bool
 	at.s.update(func(its *state) {
@@ -228,8 +230,8 @@ func signal(slot chan<- struct{}) {
 	}
 }
 
-// idleSince returns since when the session is unused; unused is false while something uses it: a stream, a call, an
-// open question, a background task.
+// idleSince returns since when the session is unused; unused is false while something uses it: a
+// stream, a call, an open question, a background task.
 func (at *attachments) idleSince() (since time.Time, unused bool) {
 	at.s.update(func(its *state) {
 		since, unused = its.used, len(its.clients.streams) == 0 && len(its.ledger.turns) == 0 && len(its.questions.asked) == 0 && at.s.tasks.set.Alive() == 0
@@ -262,8 +264,8 @@ func (s *session) close(why string) {
 	close(s.gone)
 }
 
-// finish stops everything of the session and returns when every call has its result and every turn its end. False: it
-// was told before, and that caller has done all that follows.
+// finish stops everything of the session and returns when every call has its result and every turn
+// its end. False: it was told before, and that caller has done all that follows.
 func (s *session) finish(cause error) bool {
 	var before bool
 	s.intake.alone(func(inlet) {
@@ -291,7 +293,8 @@ func (s *session) finish(cause error) bool {
 const (
 	// reclaimLeast is how many bytes clients have given back before it is worth a collection; ours.
 	reclaimLeast = 4 << 20
-	// reclaimPause is how long what is given back is gathered. A collection of 256 MiB of texts takes a few milliseconds.
+	// reclaimPause is how long what is given back is gathered. A collection of 256 MiB of texts
+	// takes a few milliseconds.
 	reclaimPause = time.Second
 )
 

@@ -1,5 +1,6 @@
-// What each principal has for itself, so that none takes another's share: so many sessions, a scheduler with so many slots, so many
-// bytes in memory, and how often calls may begin. The counting of bytes is the quota package's.
+// What each principal has for itself, so that none takes another's share: so many sessions, a
+// scheduler with so many slots, so many bytes in memory, and how often calls may begin. The
+// counting of bytes is the quota package's.
 
 package daemon
 
@@ -29,12 +30,12 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// remoteSessions is how often limits.sessions all principals of TCP together may have, since a certificate authority can
-// name any number of them. The machine's own user has his besides.
+// remoteSessions is how often limits.sessions all principals of TCP together may have, since a
+// certificate authority can name any number of them. The machine's own user has his besides.
 const remoteSessions = 4
 
-// crowding returns the principal's longest idle detached session when he has as many as the limit allows; nil: there is
-// room.
+// crowding returns the principal's longest idle detached session when he has as many as the limit
+// allows; nil: there is room.
 func (x *sessionSet) crowding(who access.Principal) (oldest *session, err error) {
 	var own []*session
 	remote := 0
@@ -94,7 +95,8 @@ func (x *shares) queue(who access.Principal) *scheduler.Queue {
 	return own.NewQueue(scheduler.Streaming, scheduler.DefaultConcurrency)
 }
 
-// release takes note that one of the principal's queues is closed. With the last his scheduler ends.
+// release takes note that one of the principal's queues is closed. With the last his scheduler
+// ends.
 func (x *shares) release(who access.Principal) {
 	x.mu.Lock()
 	own := x.of[who]
@@ -127,7 +129,8 @@ func (x *shares) drain(cause error) {
 	}
 }
 
-// wait returns when nothing runs any more, or ctx has ended. Nothing starts meanwhile: it has been drained.
+// wait returns when nothing runs any more, or ctx has ended. Nothing starts meanwhile: it has been
+// drained.
 func (x *shares) wait(ctx context.Context) {
 	for _, own := range x.all() {
 		_ = own.Wait(ctx) // its error is that of ctx
@@ -141,11 +144,13 @@ func (x *shares) close() {
 	}
 }
 
-// quotaRetry is when a client that met the limit of several sessions may try again: what a vanished client has left is
-// given back after disconnectGrace, and an unused anonymous session is closed after houseTick.
+// quotaRetry is when a client that met the limit of several sessions may try again: what a vanished
+// client has left is given back after disconnectGrace, and an unused anonymous session is closed
+// after houseTick.
 const quotaRetry = maintenanceTick
 
-// newLedger returns the ledger for the limits. released is called when clients have given bytes back.
+// newLedger returns the ledger for the limits. released is called when clients have given bytes
+// back.
 func newLedger(limits settings.Limits, released func(bytes int64)) *quota.Ledger {
 	of := func(b settings.HeldBytes) quota.Limits {
 		return quota.Limits{quota.Session: b.Session, quota.Principal: b.Principal, quota.Daemon: b.All}
@@ -172,7 +177,8 @@ func definitionBytes(list []*tooldv1.ClientTool) (size int64) {
 	return size
 }
 
-// fitsNew refuses an Attach that makes a session when it brings more than the limits allow, before anything is made.
+// fitsNew refuses an Attach that makes a session when it brings more than the limits allow, before
+// anything is made.
 func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
 	if _, known := d.sessions.find(a.GetSessionId()); known {
 		return nil
@@ -182,7 +188,8 @@ func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
 	return fitting(account, definitionBytes(a.GetClientTools()), optionBytes(a.GetOptions(), a.GetEnv()))
 }
 
-// fits refuses an Attach that brings more than the limits allow, before anything of the session is changed.
+// fits refuses an Attach that brings more than the limits allow, before anything of the session is
+// changed.
 func (r *requester) fits(offers []*clientTool, a *tooldv1.Attach) error {
 	return view(r.s, func(its *state) error {
 		bytes, err := r.toolBytesWith(its, offers, a.GetRole() == tooldv1.Role_ROLE_COMPANION)
@@ -193,7 +200,8 @@ func (r *requester) fits(offers []*clientTool, a *tooldv1.Attach) error {
 	})
 }
 
-// fitting refuses what an account has no room for: bytes of definitions of tools, and of options and environment.
+// fitting refuses what an account has no room for: bytes of definitions of tools, and of options
+// and environment.
 func fitting(account *quota.Account, tools, options int64) error {
 	if over := account.Fits(quota.Options, options); over != nil {
 		return quotaRefusal(over, "attach.options")
@@ -228,7 +236,8 @@ func (h *shell) envWith(a *tooldv1.Attach) map[string]string {
 	return a.GetEnv()
 }
 
-// reserveBuffers reserves the bytes of all buffers of the session. The error is the fault of the text that would pass a limit.
+// reserveBuffers reserves the bytes of all buffers of the session. The error is the fault of the
+// text that would pass a limit.
 func (r *requester) reserveBuffers(bytes int64) error {
 	over := r.s.account.Hold(quota.Buffers, bytes)
 	if over == nil {
@@ -243,7 +252,8 @@ func (r *requester) reserveBuffers(bytes int64) error {
 	return fault.Invalidf("buffer_too_large", "Its text in the editor was not taken: %s. Save and close some there.%s", quotaText(over), retry).At("/content").With(details)
 }
 
-// overQuotaDetails say, for programs, which limit was reached. The status is what a method would have been refused with.
+// overQuotaDetails say, for programs, which limit was reached. The status is what a method would
+// have been refused with.
 type overQuotaDetails struct {
 	Status     string  `json:"status"`
 	Scope      string  `json:"scope"`
@@ -291,7 +301,8 @@ type rateKey struct {
 	per     time.Duration
 }
 
-// limiter returns the bound: as many at once as there may be in the span, and from then on evenly spread.
+// limiter returns the bound: as many at once as there may be in the span, and from then on evenly
+// spread.
 func (p *rateLimiters) limiter(key rateKey) *rate.Limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,8 +330,8 @@ type rateLimited struct {
 	RetryAfter float64 `json:"retry_after_seconds"`
 }
 
-// Pace waits until the call may begin. The error is a fault rate_limited when that would take too long, else the cause of
-// ctx.
+// Pace waits until the call may begin. The error is a fault rate_limited when that would take too
+// long, else the cause of ctx.
 func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 	var held []*rate.Reservation
 	wait, last := time.Duration(0), settings.Rate{}
@@ -354,7 +365,8 @@ func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 	return nil
 }
 
-// concerns reports whether a bound is about the call: its tool, its MCP server, or a host that it contacts.
+// concerns reports whether a bound is about the call: its tool, its MCP server, or a host that it
+// contacts.
 func concerns(subject string, c *pipeline.Call) bool {
 	return pool.Names(subject, c.Name) || slices.Contains(c.Hosts(), subject)
 }

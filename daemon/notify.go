@@ -1,6 +1,6 @@
-// What clients and hooks are told of a session without having asked: notices, the hooks of the session's own events, and files
-// that something else than a tool has changed. Only the ends of a turn and of the session wait for hooks, and none of these decides
-// anything.
+// What clients and hooks are told of a session without having asked: notices, the hooks of the
+// session's own events, and files that something else than a tool has changed. Only the ends of a
+// turn and of the session wait for hooks, and none of these decides anything.
 
 package daemon
 
@@ -25,13 +25,14 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// noticef notifies clients of something about the session, or about the call of that id when callID is not empty.
+// noticef notifies clients of something about the session, or about the call of that id when callID
+// is not empty.
 func (s *session) noticef(code, callID, format string, args ...any) {
 	s.notify(nil, pipeline.Noticed{Code: code, CallID: callID, Message: fmt.Sprintf(format, args...)})
 }
 
-// notify records something that clients should know of a use, or of the session itself when use is nil. A full disk loses
-// it, since nothing depends on it. It must not be called inside an update.
+// notify records something that clients should know of a use, or of the session itself when use is
+// nil. A full disk loses it, since nothing depends on it. It must not be called inside an update.
 func (s *session) notify(use *pipeline.Use, n pipeline.Noticed) {
 	if n.Code == "hook_failed" {
 		s.daemon.Log.Warn("a hook failed", zap.String("session", s.name), zap.String("what", n.Message))
@@ -64,8 +65,9 @@ func (rec *recorder) Notice(c *pipeline.Call, n pipeline.Noticed) {
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
 func noRule(permission.Rule) bool { return false }
 
-// mayRun reports whether an event has hooks, as far as that is known without looking at files, and unless when nothing is known yet.
-// about is what a matcher is held against; empty: the event has no such thing.
+// mayRun reports whether an event has hooks, as far as that is known without looking at files, and
+// unless when nothing is known yet. about is what a matcher is held against; empty: the event has
+// no such thing.
 func (s *session) mayRun(event, about string, unless bool) bool {
 	if st := s.judge.snapshot.Load(); st != nil {
 		return len(st.hooks.For(event, about, noRule)) > 0
@@ -103,7 +105,8 @@ func (s *session) runHooks(ctx context.Context, in hook.Input, about string) {
 	}
 }
 
-// runBatchHooks lets the PostToolBatch hooks know of all calls of a turn, before clients learn that it has ended.
+// runBatchHooks lets the PostToolBatch hooks know of all calls of a turn, before clients learn that
+// it has ended.
 func (s *session) runBatchHooks(ctx context.Context, t *turn) {
 	in := hook.Input{Event: hook.PostToolBatch}
 	s.update(func(*state) {
@@ -114,7 +117,8 @@ func (s *session) runBatchHooks(ctx context.Context, t *turn) {
 	s.runHooks(ctx, in, "")
 }
 
-// maxHookCall is how many bytes of an input, and of a result, hooks of a turn's end are told: a turn has up to a thousand calls.
+// maxHookCall is how many bytes of an input, and of a result, hooks of a turn's end are told: a
+// turn has up to a thousand calls.
 const maxHookCall = 16 << 10
 
 func bounded(text json.RawMessage) json.RawMessage {
@@ -133,7 +137,8 @@ func batchCall(e ending) hook.Call {
 	return call
 }
 
-// endPatience is how long the hooks of a session's end may take together. Claude Code gives them the same.
+// endPatience is how long the hooks of a session's end may take together. Claude Code gives them
+// the same.
 const endPatience = 1500 * time.Millisecond
 
 // runEndHooks lets the hooks of the session's end know, and waits for them for a moment.
@@ -169,7 +174,8 @@ type fileChange struct {
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// reviewFileWatch begins or ends the watching, as the attached streams want. It must not be called inside an update.
+// reviewFileWatch begins or ends the watching, as the attached streams want. It must not be called
+// inside an update.
 func (r *requester) reviewFileWatch() {
 	var begun, ended *fileWatch
 	var err error
@@ -199,7 +205,8 @@ func (r *requester) reviewFileWatch() {
 	}
 }
 
-// watchAlso watches files that the session has come to know. It must not be called inside an update.
+// watchAlso watches files that the session has come to know. It must not be called inside an
+// update.
 func (r *requester) watchAlso(files iter.Seq[string]) {
 	w := view(r.s, func(its *state) *fileWatch { return its.clients.watching })
 	if w == nil {
@@ -216,8 +223,8 @@ func (r *requester) watchAlso(files iter.Seq[string]) {
 	}
 }
 
-// touched takes files that may have changed. What calls of the session have done is not told of while they run: the
-// session does not know yet what it will know then.
+// touched takes files that may have changed. What calls of the session have done is not told of
+// while they run: the session does not know yet what it will know then.
 func (w *fileWatch) touched(files []string) {
 	s := w.session
 	s.update(func(its *state) {

@@ -26,8 +26,8 @@ import (
 	"github.com/toold/toold/tools/text/nearest"
 )
 
-// setOptions merges options that checkOptions has passed. They are in force from the next turn, permission_mode and
-// settings at once.
+// setOptions merges options that checkOptions has passed. They are in force from the next turn,
+// permission_mode and settings at once.
 func (s *session) setOptions(change *tooldv1.Options) error {
 	if change == nil {
 		return nil
@@ -52,7 +52,7 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	return nil
 }
 
-// takeOptions keeps options and tells when they change the mode.
+// takeOptions keeps options and records when they change the mode.
 func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Settings) error {
 	return view(s, func(its *state) error {
 		after := merged(its.options, change)
@@ -116,11 +116,12 @@ func (d *Daemon) bypassWarning() string {
 // maxNamed is how many tools a client may name.
 const maxNamed = 1000
 
-// maxSettings is how many bytes the settings of a session may have. They are kept for as long as it is open.
+// maxSettings is how many bytes the settings of a session may have. They are kept for as long as it
+// is open.
 const maxSettings = 256 << 10
 
-// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in ones that the client brings
-// along.
+// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in
+// ones that the client brings along.
 func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	unserved := func(field string) error {
 		return apierror.Preconditionf("not_served", "options."+field, "options.%s is not served by this daemon yet. Leave it unset.", field)
@@ -156,9 +157,10 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	return unknown
 }
 
-// unfitNames returns what is wrong with a list of tools; empty: nothing. Of most names it is not known yet whether there will be
-// such a tool: settings name some, servers and other clients bring more. others are those that are known. A built-in one that
-// is misspelled is told apart from them by how near it is.
+// unfitNames returns what is wrong with a list of tools; empty: nothing. Of most names it is not
+// known yet whether there will be such a tool: settings name some, servers and other clients bring
+// more. others are those that are known. A built-in one that is misspelled is told apart from them
+// by how near it is.
 func unfitNames(names, builtIn, others []string) string {
 	if len(names) > maxNamed {
 		return fmt.Sprintf("names %d tools, and at most %d are taken", len(names), maxNamed)
@@ -174,8 +176,9 @@ func unfitNames(names, builtIn, others []string) string {
 	return ""
 }
 
-// misspelled returns the built-in tool that is meant by a name that differs in a letter or two; empty: none, or the name is one
-// of theirs. A short name has too many neighbours to be taken for one of them.
+// misspelled returns the built-in tool that is meant by a name that differs in a letter or two;
+// empty: none, or the name is one of theirs. A short name has too many neighbours to be taken for
+// one of them.
 func misspelled(name string, builtIn []string) (near string) {
 	for _, known := range builtIn {
 		if name == known {

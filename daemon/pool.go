@@ -1,5 +1,6 @@
-// Which tools a session has: what the daemon is built with, what settings name, what its MCP servers and its clients
-// bring, put together by the pool package, and told to clients when it changes.
+// Which tools a session has: what the daemon is built with, what settings name, what its MCP
+// servers and its clients bring, put together by the pool package, and told to clients when it
+// changes.
 
 package daemon
 
@@ -27,7 +28,8 @@ import (
 	"github.com/toold/toold/tools/text/nearest"
 )
 
-// A dynamicTools is what comes and goes of a session's tools while it is open. It is not changed once it is made.
+// A dynamicTools is what comes and goes of a session's tools while it is open. It is not changed
+// once it is made.
 type dynamicTools struct {
 	servers []tools.Tool // of MCP servers
 	clients []tools.Tool
@@ -76,13 +78,15 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	return made
 }
 
-// refreshedPool also asks again what a tool needs that may have come or gone beside the settings, such as a program.
+// refreshedPool also asks again what a tool needs that may have come or gone beside the settings,
+// such as a program.
 func (c *catalog) refreshedPool(options *tooldv1.Options) *pool.Pool {
 	c.pooled.Store(nil)
 	return c.pool(options)
 }
 
-// refreshTools changes what comes and goes, and tells clients when they have other tools by that. It must not be called inside an update.
+// refreshTools changes what comes and goes, and notifies clients when they have other tools by
+// that. It must not be called inside an update.
 func (h *toolHost) refreshTools(change func(*dynamicTools)) {
 	h.s.update(func(its *state) { its.toolset.changeDynamic(change) })
 	h.announceTools()
@@ -102,7 +106,8 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
-// announceTools notifies clients if the session's tools have changed since the last notice. It must not be called inside an update.
+// announceTools notifies clients if the session's tools have changed since the last notice. It must
+// not be called inside an update.
 func (h *toolHost) announceTools() {
 	h.announcing.Lock()
 	defer h.announcing.Unlock()
@@ -147,7 +152,8 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// activate adds deferred tools to those that the session has, and gives those that are new among them.
+// activate adds deferred tools to those that the session has, and returns those that are new among
+// them.
 func (h *toolHost) activate(its *state, names []string) (fresh []string) {
 	before := its.toolset.dynamic.active
 	if fresh = without(names, before); len(fresh) > 0 {
@@ -179,7 +185,8 @@ func (c *catalog) find(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
-// lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil: there is none.
+// lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil:
+// there is none.
 func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
 	if tool := h.find(name, options); tool != nil {
 		return tool
@@ -249,8 +256,8 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 // maxListed is how many bytes a list may have: most clients take messages of 4 MiB.
 const maxListed = 3 << 20
 
-// shortenList leaves out of a list that is too long what it says twice, and what the session does not have. The error says that it
-// is too long all the same.
+// shortenList leaves out of a list that is too long what it says twice, and what the session does
+// not have. The error means that it is too long all the same.
 func shortenList(list *tooldv1.ListToolsResponse) error {
 	said := list.GetDefinitionsJson() != ""
 	for _, tool := range list.GetTools() {
@@ -267,8 +274,8 @@ func shortenList(list *tooldv1.ListToolsResponse) error {
 	return nil
 }
 
-// listing returns the tools that are listed: those of the session of that name, when its MCP servers have had time to start, or
-// those that a new session would have.
+// listing returns the tools that are listed: those of the session of that name, when its MCP
+// servers have had time to start, or those that a new session would have.
 func (t *toolServer) listing(ctx context.Context, request sessionRequest) (*catalog, error) {
 	if request.GetSessionId() == "" {
 		j, err := t.daemon.imagined(principalOf(ctx), nil, nil)
@@ -284,10 +291,12 @@ func (t *toolServer) listing(ctx context.Context, request sessionRequest) (*cata
 	return &s.tools.catalog, nil
 }
 
-// listWait is how long a list waits for MCP servers that start. Those that come later are told by a Notice.
+// listWait is how long a list waits for MCP servers that start. Those that come later are told by a
+// Notice.
 const listWait = 5 * time.Second
 
-// pending stands for a tool that is not there yet. Its calls run alone: whether the tool only reads is not known.
+// pending stands for a tool that is not there yet. Its calls run alone: whether the tool only reads
+// is not known.
 type pending struct {
 	session *session
 	name    string
@@ -333,7 +342,8 @@ func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, err
 	return w.real.Check(ctx, env)
 }
 
-// tool returns the tool, for which servers that did not start are tried once more. The error says why it is not there.
+// tool returns the tool, for which servers that did not start are tried once more. The error is
+// why it is not there.
 func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
 	if tool := w.session.tools.find(w.name, w.options); tool != nil {
 		return tool, nil

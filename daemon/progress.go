@@ -25,7 +25,8 @@ const (
 	chunkBytes = 30 << 10
 	// chunkEvery is how long output is gathered, after the first byte, before it is sent.
 	chunkEvery = 20 * time.Millisecond
-	// chunksAtOnce bounds what is sent of one call before records and other calls have their turn again.
+	// chunksAtOnce bounds what is sent of one call before records and other calls have their turn
+	// again.
 	chunksAtOnce = 32
 	// heartbeatEvery is how often a silent call is heard of.
 	heartbeatEvery = 5 * time.Second
@@ -56,7 +57,8 @@ func (st *stream) followCall(key string) *followed {
 	})
 }
 
-// sendProgress sends what is new of the calls that run, and says how soon it is to be called again.
+// sendProgress sends what is new of the calls that run, and returns how soon it is to be called
+// again.
 func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 	due = heartbeatEvery
 	for key, f := range st.running {
@@ -73,7 +75,8 @@ func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 	return due, nil
 }
 
-// sendNewest sends what is new of one call: output, else a step, else, when it has been silent for long, a heartbeat.
+// sendNewest sends what is new of one call: output, else a step, else, when it has been silent for
+// long, a heartbeat.
 func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.Duration, err error) {
 	l := view(st.session, func(its *state) (l live) {
 		if found := its.ledger.live[key]; found != nil {
@@ -107,8 +110,8 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 	return max(0, heartbeatEvery-now.Sub(f.last)), err
 }
 
-// lastProgress sends what the call has printed up to now, which is its end, as far as it is not too much, and stops
-// following it. What a background task prints later belongs to no call.
+// lastProgress sends what the call has printed up to now, which is its end, as far as it is not too
+// much, and stops following it. What a background task prints later belongs to no call.
 func (st *stream) lastProgress(key string) error {
 	f := st.running[key]
 	delete(st.running, key)
@@ -128,8 +131,8 @@ func (st *stream) lastProgress(key string) error {
 	return nil
 }
 
-// sendChunk takes the next stretch of a call's output, if there is one, and sends it. A character that is cut in two is
-// sent with its second half.
+// sendChunk takes the next stretch of a call's output, if there is one, and sends it. A character
+// that is cut in two is sent with its second half.
 func (st *stream) sendChunk(f *followed, now time.Time) (more bool, err error) {
 	if behind := f.output.Total() - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
@@ -172,7 +175,8 @@ func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, of
 	return st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
 }
 
-// incomplete returns where a character begins at the end of data whose bytes are not all there; len(data) if none does.
+// incomplete returns where a character begins at the end of data whose bytes are not all there;
+// len(data) if none does.
 func incomplete(data []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
 		if at := len(data) - back; utf8.RuneStart(data[at]) {

@@ -1,5 +1,6 @@
-// Questions: asked of all clients that can answer, closed by the first answer, withdrawn when they no longer matter. What is
-// asked about, and what a yes is worth, is the pipeline's and not known here.
+// Questions: asked of all clients that can answer, closed by the first answer, withdrawn when they
+// no longer matter. What is asked about, and what a yes is worth, is the pipeline's and not known
+// here.
 
 package daemon
 
@@ -27,8 +28,8 @@ type asker struct {
 	approving sync.Mutex // held while servers are asked about, so that the newest settings are the last to count
 }
 
-// asked is a question that is open, or answered with yes before its call's turn has come. Used in the session's update alone,
-// but for settled.
+// asked is a question that is open, or answered with yes before its call's turn has come. Used in
+// the session's update alone, but for settled.
 type asked struct {
 	key      string              // of the call, or of what else it is about
 	use      *pipeline.Use       // nil: it is about no call
@@ -89,8 +90,8 @@ func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	})
 }
 
-// askAhead has the call ask before its turn has come, when others are in front of it. One goroutine asks, in the order
-// of the calls.
+// askAhead has the call ask before its turn has come, when others are in front of it. One goroutine
+// asks, in the order of the calls.
 func (ask *asker) askAhead(c *pipeline.Call) {
 	ask.s.update(func(its *state) {
 		others := false
@@ -112,7 +113,8 @@ func (ask *asker) askAhead(c *pipeline.Call) {
 	})
 }
 
-// nextAhead is done with the first call that is to ask ahead, and gives the one behind it; nil: there is none.
+// nextAhead is done with the first call that is to ask ahead, and returns the one behind it; nil:
+// there is none.
 func (ask *asker) nextAhead() *pipeline.Call {
 	return view(ask.s, func(its *state) *pipeline.Call {
 		its.questions.ahead = its.questions.ahead[1:]
@@ -165,7 +167,7 @@ func (ask *asker) close(its *state, a *asked, reason string) {
 	its.ledger.append(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
 }
 
-// answered takes an answer from a stream; the refusal says why it does not count.
+// answered takes an answer from a stream; the refusal explains why it does not count.
 func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	able := view(st.session, func(*state) bool { return st.answers && !st.halfClosed })
 	if !able {
@@ -177,8 +179,8 @@ func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	return st.session.asker.resolve(wire)
 }
 
-// resolve takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
-// its turn has come or not.
+// resolve takes an answer from a client; the refusal explains why it does not count. A no stops the
+// call, whether its turn has come or not.
 func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	rules, refused := ask.parseRules(wire.GetRemember())
 	if refused != nil {
@@ -235,7 +237,8 @@ func denied(message string) *fault.Error {
 	return fault.Deniedf("client_denied", "The user did not allow this call, and says: %s", convert.Shortened(message, convert.ShownAnswer))
 }
 
-// openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
+// openQuestion finds the question that an answer is for; the refusal explains why there is none, or
+// why the answer does not fit it.
 func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apierror.Error) {
 	for _, question := range q.asked {
 		if question.question.ID == wire.GetQuestionId() && !question.done {
@@ -280,7 +283,8 @@ func (ask *asker) reviewQuestions(its *state) {
 // errMoot is that of questions whose calls do not wait for them.
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
-// cannotAsk is the error of a call for which no client can answer. It names what to change and where, so that following it is enough.
+// cannotAsk is the error of a call for which no client can answer. It names what to change and
+// where, so that following it is enough.
 func (ask *asker) cannotAsk(q pipeline.Question) error {
 	way := "A user must answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode that allows it must be chosen."
 	if q.Verdict.Firm() {
@@ -299,8 +303,8 @@ func (ask *asker) cannotAsk(q pipeline.Question) error {
 		"This call needs an answer, and no attached client can give one. %s %s %s", q.Verdict.Text, way, words).With(pipeline.Refusal{Grounds: pipeline.ReasonsOf(q.Verdict.Reasons), Advice: advice})
 }
 
-// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are judged again, by what
-// holds when their turn has come.
+// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are
+// judged again, by what holds when their turn has come.
 func (ask *asker) rejudge(st *policySnapshot) {
 	ask.s.update(func(its *state) {
 		policy := ask.s.judge.rights(its.basis(), st).Policy

@@ -1,5 +1,5 @@
-// What a client says on its stream, and what is done about it. Nothing here waits for capacity, since cancels and
-// answers share the wire with tool uses.
+// What a client says on its stream, and what is done about it. Nothing here waits for capacity,
+// since cancels and answers share the wire with tool uses.
 
 package daemon
 
@@ -114,8 +114,8 @@ func (st *stream) buffered(do func()) {
 	st.present(do)
 }
 
-// present does what a message says, unless its client has hung up or was displaced meanwhile: what that still had on the
-// wire must not meet the calls of the one that came after it.
+// present does what a message says, unless its client has hung up or was displaced meanwhile: what
+// that still had on the wire must not meet the calls of the one that came after it.
 func (st *stream) present(do func()) {
 	s := st.session
 	s.intake.alone(func(inlet) { // so that no client attaches meanwhile
@@ -166,8 +166,8 @@ func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
 	return err
 }
 
-// turnFor returns the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
-// turn.
+// turnFor returns the turn that a tool use with that turn_id belongs to; another one than the open
+// turn's ends that turn.
 func (in inlet) turnFor(id string) *turn {
 	open := view(in.s, func(its *state) *turn { return its.ledger.open })
 	if open != nil && (id == "" || open.id == id) {
@@ -179,8 +179,8 @@ func (in inlet) turnFor(id string) *turn {
 	return t
 }
 
-// namedTurn finds an open turn by the client's name, and tells the client when it names none; empty: the one that takes
-// tool uses, else the newest.
+// namedTurn finds an open turn by the client's name, and notifies the client when it names none;
+// empty: the one that takes tool uses, else the newest.
 func (i *intake) namedTurn(id string) *turn {
 	t := view(i.s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
@@ -194,7 +194,8 @@ func cancelledBy(reason string) *pipeline.Stop {
 	return &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(reason)}
 }
 
-// cancel stops one call, with the background task that it has left, or one turn. Clients are notified if there is none of that name.
+// cancel stops one call, with the background task that it has left, or one turn. Clients are
+// notified if there is none of that name.
 func (i *intake) cancel(m *tooldv1.Cancel) {
 	id, cause := m.GetToolUseId(), cancelledBy(m.GetReason())
 	if id == "" {

@@ -1,5 +1,6 @@
-// What clients can read of a session's records, also of a closed one: which calls and questions are open, and which records are not
-// there any more, so that no client takes what it gets for the whole. It changes nothing.
+// What clients can read of a session's records, also of a closed one: which calls and questions are
+// open, and which records are not there any more, so that no client takes what it gets for the
+// whole. It changes nothing.
 
 package daemon
 
@@ -226,8 +227,8 @@ type missingRecords struct {
 	Damaged bool   `json:"damaged"` // not dropped, but lost
 }
 
-// sendMissing sends the client the numbers that it does not get before the record next. Who asked for everything that is
-// kept is not told of what was dropped before.
+// sendMissing sends the client the numbers that it does not get before the record next. Who asked
+// for everything that is kept is not told of what was dropped before.
 func (st *stream) sendMissing(next uint64) error {
 	from := st.sent + 1
 	if kept := st.session.log.First(); st.sent == 0 && kept <= next {
@@ -262,8 +263,8 @@ func (at *attachments) missed(after uint64) (warnings []settings.Warning) {
 	return warnings
 }
 
-// sendEnd answers for a call whose records are all gone: that it was accepted before, and how it ended. It is not run
-// again. None of that has a number.
+// sendEnd answers for a call whose records are all gone: that it was accepted before, and how it
+// ended. It is not run again. None of that has a number.
 func (st *stream) sendEnd(key string) error {
 	s := st.session
 	var row *callRow

@@ -1,5 +1,5 @@
-// After a restart: sessions are there again, turns are ended, and every call that was open has its one result. Nothing
-// runs a second time.
+// After a restart: sessions are there again, turns are ended, and every call that was open has its
+// one result. Nothing runs a second time.
 
 package daemon
 
@@ -27,11 +27,12 @@ type notRestored struct {
 	why  error
 }
 
-// lostRetry is how often sessions are tried again that a full disk keeps from coming back. Each try is a transaction.
+// lostRetry is how often sessions are tried again that a full disk keeps from coming back. Each try
+// is a transaction.
 const lostRetry = time.Second
 
-// restore brings back every session that is not closed. One that cannot be brought back is reported and left in the
-// journal; the others serve.
+// restore brings back every session that is not closed. One that cannot be brought back is reported
+// and left in the journal; the others serve.
 func (x *sessionSet) restore() error {
 	infos, err := x.d.journal.Logs()
 	if err != nil {
@@ -50,7 +51,8 @@ func (x *sessionSet) restore() error {
 	return nil
 }
 
-// removeUnborn removes a session that a daemon had not finished making when it died: it is empty, and no client knows of it.
+// removeUnborn removes a session that a daemon had not finished making when it died: it is empty,
+// and no client knows of it.
 func (x *sessionSet) removeUnborn(info journal.Info) (unborn bool, err error) {
 	if info.Last > 0 {
 		return false, nil
@@ -73,7 +75,8 @@ func (x *sessionSet) missing(name string) (notRestored, bool) {
 	return found, missing
 }
 
-// bringBack finds an open session, and restores one that could not be restored before; nil: none of that name is open.
+// bringBack finds an open session, and restores one that could not be restored before; nil: none of
+// that name is open.
 func (x *sessionSet) bringBack(name string) (*session, error) {
 	if s, ok := x.find(name); ok {
 		return s, nil
@@ -132,7 +135,8 @@ func (x *sessionSet) retrieve(name string) (*session, error) {
 	return s, nil
 }
 
-// bringBackAll tries to restore the sessions that a full disk has kept from it, and says whether there are any left.
+// bringBackAll tries to restore the sessions that a full disk has kept from it, and reports whether
+// there are any left.
 func (x *sessionSet) bringBackAll() (left bool) {
 	x.mu.Lock()
 	var names []string

@@ -1,8 +1,10 @@
-// The gRPC server: its limits and interceptors, who is let in, and where it is found. Sockets, locks and the journal's file may be
-// deleted, moved or replaced while it runs: what can be made again is, and for the rest the user is told what to do.
+// The gRPC server: its limits and interceptors, who is let in, and where it is found. Sockets,
+// locks and the journal's file may be deleted, moved or replaced while it runs: what can be made
+// again is, and for the rest the user is told what to do.
 //
-// Requests are let in, or refused, before a byte of their message is taken. That is not an interceptor, since those of unary
-// methods run when the message has been read: an unknown client could make the daemon hold megabytes.
+// Requests are let in, or refused, before a byte of their message is taken. That is not an
+// interceptor, since those of unary methods run when the message has been read: an unknown client
+// could make the daemon hold megabytes.
 
 package daemon
 
@@ -99,7 +101,8 @@ func (d *Daemon) rescued(broken any) error {
 	return apierror.New(codes.Internal, "internal", "The daemon made a mistake while it served this request. It goes on; the log has the details.")
 }
 
-// An admission is what is known of a request since it was let in. It is empty for what did not come over the wire.
+// An admission is what is known of a request since it was let in. It is empty for what did not come
+// over the wire.
 type admission struct {
 	who     access.Principal
 	arrival uint64 // its place among all requests of the daemon, in the order in which they were sent
@@ -123,8 +126,8 @@ func (m meta) owner() access.Principal {
 	return m.Owner
 }
 
-// admit is called where a connection is read, so in the order in which its requests were sent. The methods run on
-// goroutines of their own and so in any order.
+// admit is called where a connection is read, so in the order in which its requests were sent. The
+// methods run on goroutines of their own and so in any order.
 func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context, error) {
 	who, err := access.Identify(ctx, request.Header)
 	delete(request.Header, "authorization") // nothing after this needs it, so nothing can log it
@@ -136,8 +139,8 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 	return context.WithValue(ctx, admissionKey{}, admission{who, d.admission.arrivals.Add(1)}), nil
 }
 
-// Of refused requests so many a minute are logged, for each of their reasons: a refused client must not fill the
-// disk.
+// Of refused requests so many a minute are logged, for each of their reasons: a refused client must
+// not fill the disk.
 const refusalsLogged = 10
 
 // quietly is a log that takes only the first of many equal lines.

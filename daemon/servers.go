@@ -1,5 +1,6 @@
-// What works for a session for longer than a call: MCP servers, language servers, background tasks. Which servers there are follows
-// from settings, and how they are confined from the session's rights.
+// What works for a session for longer than a call: MCP servers, language servers, background tasks.
+// Which servers there are follows from settings, and how they are confined from the session's
+// rights.
 
 package daemon
 
@@ -26,7 +27,8 @@ import (
 	"github.com/toold/toold/tools/program"
 )
 
-// A toolHost has the tools of a session: it looks them up, runs the servers behind them, and lets clients know when they change.
+// A toolHost has the tools of a session: it looks them up, runs the servers behind them, and
+// notifies clients when they change.
 type toolHost struct {
 	catalog
 	s       *session
@@ -79,7 +81,8 @@ func (h *toolHost) startServers() {
 	}
 }
 
-// reconcileServers holds the MCP servers of a session that has begun to serve them against what settings name now. It must not be called inside an update.
+// reconcileServers holds the MCP servers of a session that has begun to serve them against what
+// settings name now. It must not be called inside an update.
 func (h *toolHost) reconcileServers() {
 	h.reconciling.Lock()
 	defer h.reconciling.Unlock()
@@ -113,7 +116,8 @@ func (h *toolHost) boxOf(e mcp.Entry) *sandbox.Box {
 	return h.judge.lasting(h.s.ctx, pipeline.Rights.Worker, e.Command)
 }
 
-// lasting returns a box of one kind by what holds now, in which the program can be seen if its path is absolute.
+// lasting returns a box of one kind by what holds now, in which the program can be seen if its path
+// is absolute.
 func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx context.Context, dir, program string) *sandbox.Box, program string) *sandbox.Box {
 	return kind(j.Rights(nil), ctx, j.meta.Roots[0], program)
 }
@@ -183,8 +187,9 @@ func (st *policySnapshot) makePrograms() {
 // diagnosticsTime is how long an edit's result waits for diagnostics; part of the contract.
 const diagnosticsTime = time.Second
 
-// Watch notes what language servers have to say of the files that an edit is about to change. The function gives, once they
-// are changed, what is new of that, in words; nil: there is nothing to wait for.
+// Watch notes what language servers have to say of the files that an edit is about to change. The
+// function returns, once they are changed, what is new of that, in words; nil: there is nothing to
+// wait for.
 func (h *toolHost) Watch(ctx context.Context, c *pipeline.Call) func(context.Context) string {
 	st := h.judge.policy()
 	if !st.settings.DiagnosticsAfterEdit {
@@ -226,7 +231,7 @@ func textAt(files *workspace.View, real string) []byte {
 	return content.Data
 }
 
-// shownDiagnostics is how many an edit's result tells. Ours: a model fixes the first ones first.
+// shownDiagnostics is how many an edit's result lists. Ours: a model fixes the first ones first.
 const shownDiagnostics = 20
 
 func newDiagnostics(found []language.Diagnostic) string {
@@ -244,7 +249,8 @@ func newDiagnostics(found []language.Diagnostic) string {
 	return b.String()
 }
 
-// mayBeStarting reports whether a server that is not ready, and never was, may bring the tool of that name.
+// mayBeStarting reports whether a server that is not ready, and never was, may bring the tool of
+// that name.
 func (h *toolHost) mayBeStarting(name string) bool {
 	h.startServers()
 	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {
@@ -271,8 +277,8 @@ func (t *sessionTasks) keyOf(task *background.Task) string {
 	return strings.TrimPrefix(task.Call, t.s.name+".")
 }
 
-// taskStarted returns the change of state that goes with a call which has left the task behind: after a restart its end is told.
-// nil when it has ended already.
+// taskStarted returns the change of state that goes with a call which has left the task behind:
+// after a restart its end is told. nil when it has ended already.
 func (t *sessionTasks) taskStarted(id string) []journal.Put {
 	for _, task := range t.running() {
 		if task.ID == id {

@@ -1,5 +1,5 @@
-// A session: what outlives the streams attached to it. Its calls' ways are in accept.go and end.go, its questions in
-// question.go, its streams in stream.go.
+// A session: what outlives the streams attached to it. Its calls' ways are in accept.go and end.go,
+// its questions in question.go, its streams in stream.go.
 
 package daemon
 
@@ -71,8 +71,8 @@ type callRow struct {
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
 	Open   bool   `json:"open,omitempty"`
-	// Outcome is how it ended, as on the wire: all that is known when its records have been dropped. 0: it has not ended, or an
-	// older daemon has recorded it.
+	// Outcome is how it ended, as on the wire: all that is known when its records have been
+	// dropped. 0: it has not ended, or an older daemon has recorded it.
 	Outcome int `json:"outcome,omitempty"`
 
 	size    int  // bytes of input that it holds while it is open
@@ -106,8 +106,8 @@ type session struct {
 	requests    requester
 }
 
-// update runs f with the state of the session, while it holds the session's lock. f must not call the queue, update or view, nor
-// wait.
+// update runs f with the state of the session, while it holds the session's lock. f must not call
+// the queue, update or view, nor wait.
 func (s *session) update(f func(its *state)) { s.state.Do(f) }
 
 // view is update for a function that returns a value.
@@ -136,8 +136,8 @@ type exports struct {
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// A sessionSet is the sessions of a daemon: those that are open, and those that a restart could not bring back yet. It makes them,
-// finds them, and brings them back from the journal.
+// A sessionSet is the sessions of a daemon: those that are open, and those that a restart could not
+// bring back yet. It makes them, finds them, and brings them back from the journal.
 type sessionSet struct {
 	d      *Daemon
 	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
@@ -147,8 +147,9 @@ type sessionSet struct {
 	notRestored map[string]notRestored
 }
 
-// newSession makes a session of who's with roots, or with the default root when there are none. It has its options before
-// anything is asked of it. When he has as many as the limit allows it closes his longest idle one.
+// newSession makes a session of who's with roots, or with the default root when there are none. It
+// has its options before anything is asked of it. When he has as many as the limit allows it closes
+// his longest idle one.
 func (x *sessionSet) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
 		s, idle, err := x.tryNew(who, name, roots, options, from)

@@ -1,5 +1,5 @@
-// SessionService: reads and ends sessions from beside their stream. A page of ListSessions is bounded in bytes, so that it fits into
-// one message whatever clients have put into their sessions.
+// SessionService: reads and ends sessions from beside their stream. A page of ListSessions is
+// bounded in bytes, so that it fits into one message whatever clients have put into their sessions.
 
 package daemon
 
@@ -307,7 +307,7 @@ func (x *sessionSet) listed(who access.Principal, info journal.Info, closed bool
 	return nil
 }
 
-// inList leaves out of a description what may be long, and says so in it.
+// inList leaves out of a description what may be long, and notes that in it.
 func inList(wire *tooldv1.Session) *tooldv1.Session {
 	o := proto.CloneOf(wire.GetOptions()) // they are the session's own
 	wire.Options = o
@@ -330,8 +330,8 @@ func inList(wire *tooldv1.Session) *tooldv1.Session {
 	return wire
 }
 
-// olderFirst orders sessions by when they were made. Their places do not change, so a page token stays good whatever happens to
-// the session that it was made of.
+// olderFirst orders sessions by when they were made. Their places do not change, so a page token
+// stays good whatever happens to the session that it was made of.
 func olderFirst(a, b journal.Info) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }

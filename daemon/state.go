@@ -1,5 +1,6 @@
-// The state of a session, in parts with one subject each, how its changes become entries of the journal, and what calls leave to
-// the next ones: working directory, environment, todo list, cursors.
+// The state of a session, in parts with one subject each, how its changes become entries of the
+// journal, and what calls leave to the next ones: working directory, environment, todo list,
+// cursors.
 
 package daemon
 
@@ -26,7 +27,8 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 )
 
-// A state is everything about a session that changes. A pointer to it is proof of the session's lock.
+// A state is everything about a session that changes. A pointer to it is proof of the session's
+// lock.
 type state struct {
 	ledger    ledger
 	questions questions
@@ -116,8 +118,8 @@ func newState(log *journal.Log) state {
 	}
 }
 
-// append passes entries to the journal, in the order in which the state changes. It returns at once; what it returns tells when
-// they are written.
+// append passes entries to the journal, in the order in which the state changes. It returns at
+// once; what it returns tells when they are written.
 func (l *ledger) append(entries ...journal.Entry) *journal.Pending {
 	l.tail = l.log.Enqueue(entries...)
 	return l.tail
@@ -197,7 +199,8 @@ type change struct {
 	given   []string // the environment that the call was given
 }
 
-// first reports whether what is mentioned for the first time since the session was made or restored.
+// first reports whether what is mentioned for the first time since the session was made or
+// restored.
 func (rec *recorder) first(what string) bool {
 	return view(rec.s, func(its *state) bool {
 		said := its.shell.mentioned[what]
@@ -251,7 +254,8 @@ func daemonEnviron() map[string]string {
 	return env
 }
 
-// apply puts the changes of calls into the session's state. It returns the record of what changed, or nil.
+// apply puts the changes of calls into the session's state. It returns the record of what changed,
+// or nil.
 func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	event := pipeline.Changed{}
 	var state []journal.Put
@@ -288,7 +292,8 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	return []journal.Entry{entry(nil, event, state...)}
 }
 
-// export takes over what a call has changed in the exported environment that it was given, and names that.
+// export takes over what a call has changed in the exported environment that it was given, and
+// names that.
 func (rec *recorder) export(its *state, given []string, after map[string]string) (set, unset []string) {
 	filter := sandbox.Filter{}
 	if st := rec.s.judge.snapshot.Load(); st != nil {

@@ -1,5 +1,5 @@
-// The unary and half-streaming methods of ToolService. They know of a call what Execute knows, and of tools their
-// specifications alone.
+// The unary and half-streaming methods of ToolService. They know of a call what Execute knows, and
+// of tools their specifications alone.
 
 package daemon
 
@@ -58,7 +58,8 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	return st.serve(g.Context(), nil)
 }
 
-// runAlone takes a call as a turn of its own, and returns the stream of its events. main: the session ends with the stream.
+// runAlone takes a call as a turn of its own, and returns the stream of its events. main: the
+// session ends with the stream.
 func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (st *stream, err error) {
 	i.alone(func(in inlet) { st, err = in.run(r, main, send) })
 	return st, err
@@ -196,7 +197,8 @@ func (r *outputReader) next(out *spool.Output, offset int64, buffer []byte) ([]b
 	return run.Data, nil
 }
 
-// output finds the call's output; changed is signalled when there may be more, ended says that there will not.
+// output finds the call's output; changed is signalled when there may be more, ended means that
+// there will not.
 func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, ended bool) {
 	if r.session != nil {
 		if out, changed, running := r.session.following(r.key); running {
@@ -210,7 +212,8 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 	return out, nil, true
 }
 
-// following returns the output of a call that has not ended, and what tells that there is more.
+// following returns the output of a call that has not ended, and what is signalled when there is
+// more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
 	s.update(func(its *state) {
 		if task := s.tasks.taskOf(key); task != nil {

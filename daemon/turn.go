@@ -1,5 +1,5 @@
-// Turns: the tool uses of one model message. A turn takes tool uses until it is ended, and is over when each of its
-// calls has its result.
+// Turns: the tool uses of one model message. A turn takes tool uses until it is ended, and is over
+// when each of its calls has its result.
 
 package daemon
 
@@ -115,7 +115,8 @@ func (l *ledger) openTurns() []*turn {
 	return slices.SortedFunc(maps.Values(l.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
-// finishTurn records the end of a turn that is over, and takes it out of the session when that is done.
+// finishTurn records the end of a turn that is over, and takes it out of the session when that is
+// done.
 func (rec *recorder) finishTurn(its *state, t *turn) {
 	if !t.ended || t.over || len(t.open) > 0 {
 		return
@@ -152,7 +153,8 @@ func (rec *recorder) recordEnd(its *state, t *turn) {
 	})
 }
 
-// turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest.
+// turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the
+// newest.
 func (l *ledger) turnNamed(id string) *turn {
 	if id == "" && l.open != nil {
 		return l.open
@@ -174,7 +176,7 @@ type ordered struct {
 	waiting map[int]journal.Entry
 }
 
-// add takes the result of the call at index, and gives those that may be recorded now.
+// add takes the result of the call at index, and returns those that may be recorded now.
 func (o *ordered) add(index int, result journal.Entry) (released []journal.Entry) {
 	o.waiting[index] = result
 	for {

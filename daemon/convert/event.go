@@ -1,5 +1,5 @@
-// Package convert makes wire messages of the daemon's values, and values of messages. It is pure, and does not know sessions, streams or
-// the journal.
+// Package convert makes wire messages of the daemon's values, and values of messages. It is pure,
+// and does not know sessions, streams or the journal.
 package convert
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 )
 
-// Event puts an event of a call, or of no call when use is nil, into a wire message without number and time.
+// Event puts an event of a call, or of no call when use is nil, into a wire message without number
+// and time.
 func Event(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	r := &tooldv1.ExecuteResponse{}
 	if use != nil {
@@ -64,7 +65,8 @@ func Question(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	}
 }
 
-// formOf returns the schema of what a tool wants to know, which is no longer than ShownInput; empty: it wants nothing.
+// formOf returns the schema of what a tool wants to know, which is no longer than ShownInput;
+// empty: it wants nothing.
 func formOf(form *tools.Form) string {
 	if form == nil {
 		return ""
@@ -76,7 +78,8 @@ func suggestionOf(rule string) *tooldv1.Suggestion {
 	return &tooldv1.Suggestion{Rule: Visible(rule), List: permission.AllowList.String()}
 }
 
-// groundsOf returns grounds as long as there is room; the last then says how many more there are.
+// groundsOf returns grounds as long as there is room; the last then reports how many more there
+// are.
 func groundsOf(grounds []permission.Reason) (list []*tooldv1.Ground) {
 	left := Room(ShownNames)
 	for i, g := range pipeline.ReasonsOf(grounds) {

@@ -1,4 +1,5 @@
-// Options and other choices of a client as the values that the packages below take. What is unset is its default.
+// Options and other choices of a client as the values that the packages below take. What is unset
+// is its default.
 
 package convert
 

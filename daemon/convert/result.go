@@ -19,17 +19,19 @@ import (
 )
 
 const (
-	// recordedResult is how many bytes a result may have on the wire: with what stands around it a record stays below 4 MiB.
+	// recordedResult is how many bytes a result may have on the wire: with what stands around it a
+	// record stays below 4 MiB.
 	recordedResult  = 3<<20 + 512<<10
 	shownText       = 1 << 20
 	shownStructured = 1 << 20 // as JSON
-	// wiredStructured is the same on the wire, where a number takes several times what it takes in JSON.
+	// wiredStructured is the same on the wire, where a number takes several times what it takes in
+	// JSON.
 	wiredStructured = 2 << 20
-	// nested is how deep objects and lists may nest. Clients in C++, Java and Python stop at 100 messages in each other; an
-	// object is three.
+	// nested is how deep objects and lists may nest. Clients in C++, Java and Python stop at 100
+	// messages in each other; an object is three.
 	nested = 25
-	// smallPart is the size, in bytes, up to which leaving a part out gains nothing; crowdedBlocks such blocks are far below
-	// recordedResult.
+	// smallPart is the size, in bytes, up to which leaving a part out gains nothing; crowdedBlocks
+	// such blocks are far below recordedResult.
 	smallPart, crowdedBlocks = 1 << 10, 1000
 )
 
@@ -70,7 +72,8 @@ func errorOf(e *fault.Error) *tooldv1.Error {
 	return &tooldv1.Error{Code: e.Code, Message: Shortened(Visible(e.Message), shownFault), Field: Shortened(e.Field, ShownReason), Details: structOf(e.Details)}
 }
 
-// fit leaves the largest parts of a result out, and says so in their place, until the rest is no larger than may be recorded.
+// fit leaves the largest parts of a result out, and notes that in their place, until the rest is no
+// larger than may be recorded.
 func fit(result *tooldv1.ToolResult) {
 	for proto.Size(result) > recordedResult {
 		largest := slices.MaxFunc(partsOf(result), func(a, b part) int { return a.size - b.size })
@@ -124,8 +127,9 @@ func omittedBlock(content *tooldv1.Content) *tooldv1.Content {
 	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: text}}
 }
 
-// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One that is too large for a
-// message is replaced by its size, and what nests too deep for one by words that say so.
+// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One
+// that is too large for a message is replaced by its size, and what nests too deep for one by words
+// that say so.
 func structOf(value any) *structpb.Struct {
 	if value == nil {
 		return nil
@@ -165,13 +169,15 @@ func flatten(value *structpb.Value, depth int) {
 	}
 }
 
-// How much a client may give as one result, in bytes on the wire: what is recorded of it stays below what most clients take.
+// How much a client may give as one result, in bytes on the wire: what is recorded of it stays
+// below what most clients take.
 const (
 	takenBlocks = 200
 	takenResult = 3 << 20
 )
 
-// ResultIn puts what a client's tool gave into a result. Its error says that the tool has failed.
+// ResultIn puts what a client's tool has returned into a result. Its error means that the tool has
+// failed.
 func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
 	if blocks, size := len(wire.GetContent()), proto.Size(wire); blocks > takenBlocks || size > takenResult {
 		return result, fault.Failedf("tool_failed", "The client's tool gave %d blocks with %d bytes, but no more than %d blocks with %d bytes, all of them together with what is structured, are taken.", blocks, size, takenBlocks, takenResult)

@@ -1,4 +1,5 @@
-// Texts as messages show them: valid, with everything visible, and no longer than there is room for.
+// Texts as messages show them: valid, with everything visible, and no longer than there is room
+// for.
 
 package convert
 
@@ -12,8 +13,8 @@ import (
 	"github.com/toold/toold/tools/text/redact"
 )
 
-// How many bytes of a text stand in a message: a person reads less, and the message stays far below 4 MiB, which is as
-// much as most clients take.
+// How many bytes of a text stand in a message: a person reads less, and the message stays far below
+// 4 MiB, which is as much as most clients take.
 const (
 	shownName   = 100
 	ShownReason = 4 << 10
@@ -23,7 +24,8 @@ const (
 	shownLines  = 100 // of what a call would do
 )
 
-// ShownNames is how many bytes of names and reasons of one kind an answer has. What is left out is counted.
+// ShownNames is how many bytes of names and reasons of one kind an answer has. What is left out is
+// counted.
 const ShownNames = 256 << 10
 
 // ShownAnswer is how many bytes of what a user says with a no stand in the result.
@@ -32,11 +34,12 @@ const ShownAnswer = 16 << 10
 // Clean makes text valid UTF-8, as the wire wants it.
 func Clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// displayed is Visible with marks in place of what looks like a secret: for what the daemon itself says of a call. What a call was
-// given and what it gives back stay as they are.
+// displayed is Visible with marks in place of what looks like a secret: for what the daemon itself
+// says of a call. What a call was given and what it gives back stay as they are.
 func displayed(text string) string { return Visible(redact.Text(text)) }
 
-// Visible makes control and bidirectional characters visible, so that what is shown is what is there.
+// Visible makes control and bidirectional characters visible, so that what is shown is what is
+// there.
 func Visible(text string) string {
 	var out strings.Builder
 	for _, r := range Clean(text) {
@@ -55,7 +58,8 @@ func Visible(text string) string {
 	return out.String()
 }
 
-// Shortened makes text valid UTF-8 of at most max bytes and, when it was longer, says how many are left out.
+// Shortened makes text valid UTF-8 of at most max bytes and, when it was longer, notes how many are
+// left out.
 func Shortened(text string, max int) string {
 	text = Clean(text)
 	if len(text) <= max {

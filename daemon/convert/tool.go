@@ -13,8 +13,8 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// Tool describes a tool of a pool. Of one that is deferred a model gets the name alone, and whole says to tell the rest all
-// the same.
+// Tool describes a tool of a pool. Of one that is deferred a model gets the name alone, and whole
+// says to tell the rest all the same.
 func Tool(e pool.Entry, whole bool) *tooldv1.Tool {
 	s := e.Spec
 	wire := &tooldv1.Tool{

@@ -1,5 +1,5 @@
-// Pools in the forms that model APIs and MCP take in a request, as they are. Which tools a session has is not decided
-// here.
+// Pools in the forms that model APIs and MCP take in a request, as they are. Which tools a session
+// has is not decided here.
 
 package pool
 
@@ -21,8 +21,8 @@ const (
 	MCP                     // "tools" of a result of tools/list
 )
 
-// maxFunction is how many characters of a description OpenAI's API takes: it refuses the whole request for one above, with
-// the code string_above_max_length.
+// maxFunction is how many characters of a description OpenAI's API takes: it refuses the whole
+// request for one above, with the code string_above_max_length.
 const maxFunction = 1024
 
 // A wireTool is a tool in one of the forms, with one of the three fields for its schema.
@@ -46,8 +46,8 @@ type annotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Definitions returns the tools that the session has as a JSON array. What comes into a later block changes no byte before
-// it but the closing bracket.
+// Definitions returns the tools that the session has as a JSON array. What comes into a later block
+// changes no byte before it but the closing bracket.
 func (p *Pool) Definitions(f Format) (string, error) {
 	list := []any{}
 	for i := range p.Entries {

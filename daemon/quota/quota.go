@@ -55,8 +55,8 @@ func (e *Exceeded) Error() string {
 	return fmt.Sprintf("%s of the %s: %d bytes and %d more pass the limit of %d", e.Kind, e.Scope, e.Held, e.Wanted, e.Limit)
 }
 
-// A Ledger holds the accounts of all sessions. It is safe for concurrent use, and locks itself for a few additions
-// only, so callers may have locked their own state.
+// A Ledger holds the accounts of all sessions. It is safe for concurrent use, and locks itself for
+// a few additions only, so callers may have locked their own state.
 type Ledger struct {
 	limits   [kinds]Limits
 	released func(bytes int64)
@@ -92,7 +92,8 @@ type Account struct {
 	closed bool
 }
 
-// Open returns an account of a session of the principal's, which holds nothing yet. The caller closes it.
+// Open returns an account of a session of the principal's, which holds nothing yet. The caller
+// closes it.
 func (l *Ledger) Open(name string) *Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,8 +113,8 @@ func (a *Account) Fits(kind Kind, bytes int64) *Exceeded {
 	return a.fitsLocked(kind, bytes)
 }
 
-// Hold sets how many bytes of the kind the session holds, and returns nil. Holding less never fails. Otherwise it returns
-// which limit would be exceeded, and changes nothing.
+// Hold sets how many bytes of the kind the session holds, and returns nil. Holding less never
+// fails. Otherwise it returns which limit would be exceeded, and changes nothing.
 func (a *Account) Hold(kind Kind, bytes int64) (over *Exceeded) {
 	a.ledger.change(func() (less int64) {
 		if over = a.fitsLocked(kind, bytes); over == nil {
@@ -161,7 +162,8 @@ func (a *Account) fitsLocked(kind Kind, bytes int64) *Exceeded {
 	return nil
 }
 
-// setLocked makes bytes what the session holds, and returns by how many that is less. The caller has locked the ledger.
+// setLocked makes bytes what the session holds, and returns by how many that is less. The caller
+// has locked the ledger.
 func (a *Account) setLocked(kind Kind, bytes int64) (less int64) {
 	if a.closed {
 		return 0
