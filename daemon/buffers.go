@@ -179,7 +179,7 @@ func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note str
 	if len(names) == 0 {
 		return ""
 	}
-	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + someOf(names, shownTools) + "."
+	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + someOf(names) + "."
 }
 
 var errUnsaved = errors.New("the editor has not saved in time")

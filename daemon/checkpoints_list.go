@@ -82,13 +82,15 @@ func (l *listing) list() (*tooldv1.ListCheckpointsResponse, error) {
 		if i >= from || !l.wants(p) {
 			continue
 		}
-		wire := l.checkpoint(p, l.undone[i])
-		named += bytesBesideDiffs(wire)
-		if listed := len(response.Checkpoints); listed == limit || listed > 0 && named > 2*convert.ShownNames {
-			response.NextPageToken = tokenOf(l.history[i+1])
-			break
+		if listed := len(response.Checkpoints); listed < limit {
+			wire := l.checkpoint(p, l.undone[i])
+			if named += bytesBesideDiffs(wire); listed == 0 || named <= 2*convert.ShownNames {
+				response.Checkpoints = append(response.Checkpoints, wire)
+				continue
+			}
 		}
-		response.Checkpoints = append(response.Checkpoints, wire)
+		response.NextPageToken = tokenOf(l.history[i+1])
+		break
 	}
 	if l.request.GetNet() {
 		shown := &differ{store: l.differ.store, roots: l.differ.roots, left: shownDiffs}

@@ -173,7 +173,7 @@ func (r *restore) refusal() error {
 	if len(conflicts) == 0 || r.request.GetForce() {
 		return nil
 	}
-	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", convert.Clean(someOf(conflicts, shownTools)))
+	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", convert.Clean(someOf(conflicts)))
 }
 
 // carryOut runs the call and returns the response as it came out.

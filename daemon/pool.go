@@ -128,24 +128,24 @@ func (h *toolHost) announceTools() {
 // changesIn puts what has come and gone into a clause.
 func changesIn(c toolsChanged) (text string) {
 	if len(c.Added) > 0 {
-		text += "; added: " + someOf(c.Added, shownTools)
+		text += "; added: " + someOf(c.Added)
 	}
 	if len(c.Removed) > 0 {
-		text += "; removed: " + someOf(c.Removed, shownTools)
+		text += "; removed: " + someOf(c.Removed)
 	}
 	return text
 }
 
 // someOf names the first of a list in a sentence, and counts the rest.
-func someOf(names []string, most int) string {
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+func someOf(names []string) string {
+	if more := len(names) - shownSome; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shownSome], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
 
-// shownTools is how many names of tools stand in a sentence.
-const shownTools = 10
+// shownSome is how many names stand in a sentence.
+const shownSome = 10
 
 // without returns the names that are not among others.
 func without(names, others []string) []string {

@@ -144,10 +144,11 @@ func entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journa
 
 func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
 	body, err := proto.Marshal(wire)
-	if err != nil {
-		panic("BUG: an event that cannot be marshalled: " + err.Error())
+	kind := kinds[oneofIn(wire, "event")]
+	if err != nil || kind == 0 {
+		panic(fmt.Sprintf("BUG: a %T that cannot be recorded: %v", wire.GetEvent(), err))
 	}
-	e := journal.Entry{Kind: kinds[oneofIn(wire, "event")], Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
+	e := journal.Entry{Kind: kind, Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
 	if use != nil {
 		e.Call = use.Key
 	}

@@ -55,6 +55,8 @@ func Event(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	return r
 }
 
+// Question returns a question as clients see it. Input and diff are shortened; the digest is of the
+// whole input.
 func Question(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 	return &tooldv1.Question{
 		QuestionId: q.ID, ToolUseId: use.ID, ToolName: q.Tool, Title: displayed(q.Title),
@@ -120,10 +122,12 @@ func changedOf(e pipeline.Changed) *tooldv1.SessionChanged {
 	return wire
 }
 
+// Todo returns an entry of a todo list.
 func Todo(todo tools.Todo) *tooldv1.Todo {
 	return &tooldv1.Todo{Content: Clean(todo.Content), Status: Clean(todo.Status), ActiveForm: Clean(todo.ActiveForm)}
 }
 
+// Tier returns how a process is confined.
 func Tier(t sandbox.Tier) tooldv1.SandboxTier {
 	return tooldv1.SandboxTier(tooldv1.SandboxTier_value["SANDBOX_TIER_"+strings.ToUpper(string(t))])
 }

@@ -23,6 +23,7 @@ func decisionOf(d permission.Decision) tooldv1.Decision {
 	}[d]
 }
 
+// Explanation returns the verdict on a call and what it rests on. Warnings are not in it.
 func Explanation(e pipeline.Explanation) *tooldv1.ExplainResponse {
 	v := e.Verdict
 	wire := &tooldv1.ExplainResponse{

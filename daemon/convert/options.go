@@ -13,6 +13,7 @@ import (
 	"github.com/toold/toold/tools"
 )
 
+// Feed returns when the calls of a turn may begin.
 func Feed(o *tooldv1.Options) scheduler.Feed {
 	if o.GetStart() == tooldv1.Start_START_AT_END_OF_TURN {
 		return scheduler.AtEndOfTurn
@@ -20,6 +21,7 @@ func Feed(o *tooldv1.Options) scheduler.Feed {
 	return scheduler.Streaming
 }
 
+// Policy returns which failed call stops the others of its turn.
 func Policy(o *tooldv1.Options) pipeline.Policy {
 	if o.GetSiblingAbort() == tooldv1.SiblingAbort_SIBLING_ABORT_UNSPECIFIED {
 		return pipeline.AbortOnBash
@@ -27,6 +29,7 @@ func Policy(o *tooldv1.Options) pipeline.Policy {
 	return pipeline.Policy(o.GetSiblingAbort() - 1)
 }
 
+// OnTimeout returns what becomes of a Bash command whose time is over.
 func OnTimeout(o *tooldv1.Options) tools.OnTimeout {
 	if o.GetBashOnTimeout() == tooldv1.OnTimeout_ON_TIMEOUT_BACKGROUND {
 		return tools.Background

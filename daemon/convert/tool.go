@@ -46,6 +46,7 @@ func VisibleDiff(diff string) string {
 	return strings.Join(Each(strings.Split(diff, "\r"), Visible), "\r")
 }
 
+// ChangeKind returns what has happened to a file. One of which only the mode differs has its own kind.
 func ChangeKind(d checkpoint.Delta) tooldv1.FileChangeKind {
 	switch {
 	case d.Before.Kind == workspace.Absent:
