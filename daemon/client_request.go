@@ -69,38 +69,28 @@ func (st *stream) wakeUp() {
 
 // sendRequests sends what its client is to do, and is not to do any more.
 func (st *stream) sendRequests() error {
-	for {
-		wire := st.nextRequest()
-		if wire == nil {
-			return nil
-		}
-		if err := st.send(wire); err != nil {
-			return err
-		}
-	}
-}
-
-// nextRequest returns the next message about a client request of the stream; nil: there is none
-// that may be sent yet.
-func (st *stream) nextRequest() *tooldv1.ExecuteResponse {
-	s := st.session
-	return view(s, func(its *state) *tooldv1.ExecuteResponse {
+	var due []*tooldv1.ExecuteResponse
+	st.session.update(func(its *state) {
 		for _, e := range its.clients.requestsOf(st) {
 			wire := e.wire
-			switch {
-			case e.over != nil:
+			if e.over != nil {
 				wire = e.over
 				delete(its.clients.requests, e)
-			case e.sent || st.running[e.key] == nil: // its start comes first
+			} else if e.sent || st.running[e.key] == nil { // its start comes first
 				continue
 			}
 			e.sent = true
 			wire = proto.CloneOf(wire)
 			wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
-			return wire
+			due = append(due, wire)
 		}
-		return nil
 	})
+	for _, wire := range due {
+		if err := st.send(wire); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // requestsOf returns the client requests of a stream, those of the oldest call first.

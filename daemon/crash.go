@@ -183,11 +183,7 @@ func (w *crashedSession) rebuild() error {
 	for key, row := range made {
 		w.rows[key] = row
 		if mark := turnKey(row.Turn); row.Open && w.state[mark] == nil {
-			text, err := json.Marshal(turnRow{row.Turn, row.TurnID})
-			if err != nil {
-				return err
-			}
-			w.state[mark] = text
+			w.state[mark] = putState(mark, turnRow{row.Turn, row.TurnID}).Value
 		}
 	}
 	return nil

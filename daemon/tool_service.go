@@ -83,14 +83,12 @@ func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) er
 	if key == "" {
 		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", convert.Short(r.use.ID)).At("id")
 	}
+	var again []string
 	if repeated {
-		after = in.s.log.Last()
+		after, again = in.s.log.Last(), []string{key}
 	}
 	st := newStream(in.s, after, send)
-	st.only = key
-	if repeated {
-		st.again = []string{key}
-	}
+	st.only, st.again = key, again
 	in.s.attachments.watch(st)
 	if main {
 		in.s.update(func(its *state) { its.clients.main = st })
