@@ -1,6 +1,6 @@
-// A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits for the record's
-// commit, so that nothing is accepted that a full disk could lose, and for nothing else: cancels and answers share the
-// wire.
+// A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits
+// for the record's commit, so that nothing is accepted that a full disk could lose, and for nothing
+// else: cancels and answers share the wire.
 
 package daemon
 
@@ -17,6 +17,10 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -31,8 +35,8 @@ const (
 	maxOpenSize = 64 << 20 // bytes of input in a session's open calls
 )
 
-// An intake takes tool uses into turns, one after the other, so that the journal, the numbering and the queue see the same order.
-// Calls that end do not go through it.
+// An intake takes tool uses into turns, one after the other, so that the journal, the numbering and
+// the queue see the same order. Calls that end do not go through it.
 type intake struct {
 	s  *session
 	mu sync.Mutex // locked by alone only: before an update, never in one
@@ -41,7 +45,8 @@ type intake struct {
 // An inlet is an intake that its holder has for itself.
 type inlet struct{ *intake }
 
-// alone runs f while nothing else goes through the intake: no message of a main stream, no Attach, no end of the session.
+// alone runs f while nothing else goes through the intake: no message of a main stream, no Attach,
+// no end of the session.
 func (i *intake) alone(f func(in inlet)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -57,18 +62,31 @@ type request struct {
 	wrong  *fault.Error // why it can only be refused; nil: it may become a call
 }
 
-// parseUse looks at a tool use without the session. The tool is looked up later, in the pool as it is then.
-func parseUse(wire *tooldv1.ToolUse) request {
-	r := request{
-		use:    pipeline.Use{ID: wire.GetId(), Name: wire.GetName(), TurnID: wire.GetTurnId()},
-		parent: wire.GetParentToolUseId(),
+// A wireUse is a ToolUse, or a RunToolRequest, which has the same fields.
+type wireUse interface {
+	GetId() string
+	GetName() string
+	GetInput() *structpb.Struct
+	GetInputJson() string
+	GetTimeout() *durationpb.Duration
+}
+
+// parseUse looks at a tool use without the session. The tool is looked up later, in the pool as it
+// is then.
+func parseUse(wire wireUse) request {
+	r := request{use: pipeline.Use{ID: wire.GetId(), Name: wire.GetName()}}
+	if placed, is := wire.(*tooldv1.ToolUse); is {
+		r.use.TurnID, r.parent = placed.GetTurnId(), placed.GetParentToolUseId()
 	}
 	if r.use.ID == "" {
 		r.use.ID = newID("call-")
 	}
-	input, err := inputOf(wire.GetInput(), wire.GetInputJson())
-	if err != nil {
-		r.wrong = fault.Invalidf("invalid_input", "The input is not a JSON object: %v.", err)
+	input := []byte(wire.GetInputJson())
+	if object := wire.GetInput(); object != nil {
+		var err error
+		if input, err = object.MarshalJSON(); err != nil {
+			r.wrong = fault.Invalidf("invalid_input", "The input is not a JSON object: %v.", err)
+		}
 	}
 	r.use.Input = bytes.TrimSpace(input)
 	if len(r.use.Input) == 0 {
@@ -104,26 +122,24 @@ func hashOf(name string, input json.RawMessage) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// accept takes a tool use into the turn that choose gives, and returns the key of its call once that is recorded; of
-// the one that it repeats, if it does. An empty key: it was refused with a Notice. An error: it could not be recorded,
-// so nothing has happened.
+// accept takes a tool use into the turn that choose returns, and returns the key of its call once
+// that is recorded; of the one that it repeats, if it does. An empty key: it was refused with a
+// Notice. An error: it could not be recorded, so nothing has happened.
 func (in inlet) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
 	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
-		in.s.notifier.notify(nil, pipeline.Noticed{Code: "invalid_id", Message: fmt.Sprintf("A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)})
+		in.s.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
 		return "", false, nil
 	}
-	var known string
-	var found, same bool
+	var row *callRow
 	in.s.update(func(its *state) {
-		known, found = its.ledger.earlier(r.use.TurnID, r.use.ID)
-		same = found && (its.ledger.calls[known].Hash == r.hash || its.ledger.calls[known].Hash == "") // of some the content is not known any more
+		key = its.ledger.earlier(r.use.TurnID, r.use.ID)
+		row = its.ledger.calls[key]
 	})
 	switch {
-	case same:
-		return known, true, nil
-	case found:
-		in.s.notifier.notify(nil, pipeline.Noticed{Code: "duplicate_id", CallID: r.use.ID, Message: fmt.Sprintf(
-			"Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)})
+	case row != nil && (row.Hash == r.hash || row.Hash == ""): // of some the content is not known any more
+		return key, true, nil
+	case row != nil:
+		in.s.noticef("duplicate_id", r.use.ID, "Another tool use already has the id %q with another content. This one was not accepted; send it under a new id, or name its turn with turn_id.", r.use.ID)
 		return "", false, nil
 	}
 	p := in.place(&r, choose)
@@ -163,42 +179,38 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		t = choose(r.use.TurnID)
 	}
 	row := &callRow{
-		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: short(r.use.Name), Hash: r.hash,
+		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: convert.Short(r.use.Name), Hash: r.hash,
 		Open: true, Free: crowded != nil,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
-	endsWith := func(err *fault.Error) *placed {
-		p.ended, r.use.Input = pipeline.Refuse(err), nil
-		return p
-	}
-	tool := r.own
+	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
 		tool = in.s.tools.lookUp(r.use.Name, t.options)
 	}
 	switch {
-	case r.wrong != nil:
-		return endsWith(r.wrong)
-	case crowded != nil:
-		return endsWith(crowded)
+	case wrong != nil:
 	case r.parent != "" && parentKey == "":
-		return endsWith(fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent))
+		wrong = fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent)
 	case tool == nil:
-		return endsWith(in.s.tools.unknownTool(r.use.Name, t.options))
-	default:
-		call, refused := pipeline.New(r.use, tool, in.s.forCalls())
-		if refused != nil {
-			p.ended, r.use.Input = *refused, nil
-			return p
-		}
-		row.size = len(r.use.Input)
-		p.call, p.use = call, &call.Use
-		return p
+		wrong = in.s.tools.unknownTool(r.use.Name, t.options)
 	}
+	var refused *pipeline.Ended
+	if wrong != nil {
+		refused = new(pipeline.Refuse(wrong))
+	} else {
+		p.call, refused = pipeline.New(r.use, tool, in.s.forCalls())
+	}
+	if refused != nil {
+		p.call, p.ended, r.use.Input = nil, *refused, nil
+	} else {
+		row.size, p.use = len(r.use.Input), &p.call.Use
+	}
+	return p
 }
 
-// parent finds the running call that a nested one names, and its turn: what is nested belongs there, also when that
-// turn takes no more.
+// parent finds the running call that a nested one names, and its turn: what is nested belongs
+// there, also when that turn takes no more.
 func (l *ledger) parent(id string) (key string, t *turn) {
 	key = l.byID[id]
 	if id == "" || l.live[key] == nil {
@@ -230,7 +242,7 @@ func (in inlet) admit(p *placed) error {
 		its.ledger.remember(p.use.Key, p.row)
 		its.ledger.openSize += p.row.size
 		its.used = time.Now()
-		wire := eventOf(p.use, accepted)
+		wire := convert.Event(p.use, accepted)
 		wire.GetAccepted().InputJson = p.input
 		pending = its.ledger.append(wireEntry(p.use, wire, state...))
 	})
@@ -253,15 +265,21 @@ func (in inlet) admit(p *placed) error {
 	})
 }
 
-// earlier finds the call that has the client's names already. Without a turn_id it is the newest of that id in the
-// session, whatever turn it is in.
-func (l *ledger) earlier(turnID, id string) (key string, found bool) {
+// earlier finds the call that has the client's names already. Without a turn_id it is the newest of
+// that id in the session, whatever turn it is in.
+func (l *ledger) earlier(turnID, id string) (key string) {
 	if turnID == "" {
-		key, found = l.byID[id]
-		return key, found
+		return l.byID[id]
 	}
-	key, found = l.uses[useKey{turnID, id}]
-	return key, found
+	return l.uses[useKey{turnID, id}]
+}
+
+// idOf returns the client's id of a call; empty: the call is not kept.
+func (l *ledger) idOf(key string) string {
+	if row := l.calls[key]; row != nil {
+		return row.ID
+	}
+	return ""
 }
 
 // remember makes the call findable by the client's names.
@@ -272,7 +290,8 @@ func (l *ledger) remember(key string, row *callRow) {
 	}
 }
 
-// forget makes the client's names free again. Older calls of the same id are found again after findable.
+// forget makes the client's names free again. Older calls of the same id are found again after
+// findable.
 func (l *ledger) forget(key string) {
 	row := l.calls[key]
 	row.Free = true

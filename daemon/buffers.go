@@ -1,12 +1,12 @@
-// The unsaved texts of files in clients' editors: taken from their streams, changed there, saved before a process starts
-// that would not see them. What is held of them, and what a version is worth, is the workspace's.
+// The unsaved texts of files in clients' editors: taken from their streams, changed there, saved
+// before a process starts that would not see them. What is held of them, and what a version is
+// worth, is the workspace's.
 
 package daemon
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
@@ -27,7 +28,7 @@ const saveTime = 2 * time.Second
 // bufferOf returns the real path of a file that a client names.
 func (r *requester) bufferOf(path string) (real string, err error) {
 	if !filepath.IsAbs(path) {
-		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", short(path))
+		return "", fault.Invalidf("invalid_input", "The path %q of a buffer is not absolute.", convert.Short(path))
 	}
 	found, err := r.s.judge.policy().places.Resolve("/", path)
 	return found.Real, err
@@ -38,16 +39,16 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s := st.session
 	real, err := s.requests.bufferOf(wire.GetPath())
 	if err == nil {
-		s.requests.replaceBuffers(real, st)
+		s.requests.forgetBuffer(real, func(editor *stream) bool { return editor != st }) // versions are each editor's own
 		err = s.requests.buffers.Changed(real, wire.GetPath(), wire.GetVersion(), bytesOf(wire.GetContent()))
 	}
 	if err != nil {
 		found := fault.From(err)
-		details := bufferNamed{Path: short(wire.GetPath()), Version: wire.GetVersion()}
+		details := bufferNamed{Path: convert.Short(wire.GetPath()), Version: wire.GetVersion()}
 		if over, is := found.Details.(overQuotaDetails); is {
 			details.overQuotaDetails = &over
 		}
-		s.notifier.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
+		s.notify(nil, pipeline.Noticed{Code: found.Code, Message: found.Message, Details: details})
 		if real == "" || !slices.Contains(untaken, found.Code) {
 			return
 		}
@@ -55,24 +56,24 @@ func (st *stream) changed(wire *tooldv1.BufferChanged) {
 	s.update(func(its *state) { its.clients.editors[real] = st })
 }
 
-// bytesOf returns the bytes of a text without a copy of them, which may be 16 MiB. They are not to be modified: a Buffer's
-// never are.
+// bytesOf returns the bytes of a text without a copy of them, which may be 16 MiB. They are not to
+// be modified: a Buffer's never are.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // untaken are the codes of buffers that are known, though their text is not held.
 var untaken = []string{"buffer_too_large", "invalid_input"}
 
-// replaceBuffers forgets what another stream has said of the file: versions are each editor's own.
-func (r *requester) replaceBuffers(real string, st *stream) {
-	var taken bool
+// forgetBuffer forgets what has been said of a file by the stream that has its buffer, if by is
+// true of that stream.
+func (r *requester) forgetBuffer(real string, by func(editor *stream) bool) {
+	var had bool
 	r.s.update(func(its *state) {
-		other := its.clients.editors[real]
-		taken = other != nil && other != st
-		if taken {
+		editor := its.clients.editors[real]
+		if had = editor != nil && by(editor); had {
 			delete(its.clients.editors, real)
 		}
 	})
-	if taken {
+	if had {
 		r.buffers.Closed(real)
 	}
 }
@@ -86,17 +87,9 @@ type bufferNamed struct {
 
 // closed forgets a buffer of the stream's.
 func (st *stream) closed(wire *tooldv1.BufferClosed) {
-	s := st.session
-	real, err := s.requests.bufferOf(wire.GetPath())
-	var mine bool
-	s.update(func(its *state) {
-		mine = err == nil && its.clients.editors[real] == st
-		if mine {
-			delete(its.clients.editors, real)
-		}
-	})
-	if mine {
-		s.requests.buffers.Closed(real)
+	requests := &st.session.requests
+	if real, err := requests.bufferOf(wire.GetPath()); err == nil {
+		requests.forgetBuffer(real, func(editor *stream) bool { return editor == st })
 	}
 }
 
@@ -123,7 +116,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 			return
 		}
 		e = newClientRequest(editBuffer, edit.Call, l.use, editor, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_BufferEdit{BufferEdit: &tooldv1.BufferEdit{
-			ToolUseId: l.use.ID, Path: clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
+			ToolUseId: l.use.ID, Path: convert.Clean(edit.Path), Version: edit.Version, Edits: []*tooldv1.TextEdit{change},
 		}}})
 		its.clients.commit(e)
 	})
@@ -136,7 +129,7 @@ func (r *requester) applyEdit(ctx context.Context, edit workspace.BufferEdit) (v
 	}
 	edited := answer.(*tooldv1.BufferEdited)
 	if why := edited.GetError(); why != "" {
-		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit again.", edit.Path, strings.TrimSuffix(shortened(visible(why), shownReason), "."))
+		return 0, fault.Invalidf("stale_file", "The editor did not change %s: %s. Read it again and make the edit again.", edit.Path, strings.TrimSuffix(convert.Shortened(convert.Visible(why), convert.ShownReason), "."))
 	}
 	return edited.GetVersion(), nil
 }
@@ -160,14 +153,8 @@ func replacing(old, next []byte) *tooldv1.TextEdit {
 	return &tooldv1.TextEdit{Offset: uint64(start), Length: uint64(len(old) - start - end), Text: string(next[start : len(next)-end])}
 }
 
-// edited takes an editor's answer about an edit. A late answer has no effect.
-func (st *stream) edited(wire *tooldv1.BufferEdited) { _ = st.answer(editBuffer, wire, wire) }
-
-// saved takes what an editor says of saving. So it is here.
-func (st *stream) saved(wire *tooldv1.BuffersSaved) { _ = st.answer(saveBuffers, wire, wire) }
-
-// SaveBuffers has clients save what a process that is about to start would not see, and says, as a sentence, which files it sees
-// without what is in their buffers; empty: none.
+// SaveBuffers has clients save what a process that is about to start would not see, and returns, as
+// a sentence, which files it sees without what is in their buffers; empty: none.
 func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note string) {
 	unsaved := r.buffers.Unsaved()
 	if len(unsaved) == 0 {
@@ -188,41 +175,28 @@ func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note str
 		}
 	})
 	asking.Wait()
-	var names []string
-	for _, buffer := range r.buffers.Unsaved() {
-		names = append(names, buffer.Path)
-	}
+	names := convert.Each(r.buffers.Unsaved(), func(b workspace.Buffer) string { return b.Path })
 	if len(names) == 0 {
 		return ""
 	}
-	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + listedPaths(names) + "."
+	return "The call saw these files as they are on the disk, without what is unsaved in the editor: " + someOf(names) + "."
 }
 
 var errUnsaved = errors.New("the editor has not saved in time")
 
 // byEditor returns the paths of buffers by the stream that has them and can be asked.
 func (c *clients) byEditor(buffers []workspace.Buffer) map[*stream][]string {
-	found, left := map[*stream][]string{}, room(maxDelegated)
+	found, left := map[*stream][]string{}, convert.Room(maxDelegated)
 	for _, b := range buffers {
 		editor := c.editors[b.Real]
-		if editor != nil && c.reaches(editor) && !editor.unheard.Load() && left.takes(b.Path) {
-			found[editor] = append(found[editor], clean(b.Path))
+		if editor != nil && c.reaches(editor) && !editor.unheard.Load() && left.Takes(b.Path) {
+			found[editor] = append(found[editor], convert.Clean(b.Path))
 		}
 	}
 	return found
 }
 
-// listedPaths names files in a sentence, the first of them if they are many.
-func listedPaths(names []string) string {
-	more := ""
-	if len(names) > shownTools {
-		more = fmt.Sprintf(" and %d more", len(names)-shownTools)
-		names = names[:shownTools]
-	}
-	return strings.Join(names, ", ") + more
-}
-
-// conflicting returns a sentence about a buffer's file that has changed while a process ran.
+// conflicting is the structured part of a notice about a buffer whose file a process has changed.
 type conflicting struct {
 	Path    string `json:"path"`
 	Version int64  `json:"version"`
@@ -233,7 +207,8 @@ type conflicting struct {
 // BuffersSaved notifies clients of the buffers whose files a process has changed.
 func (r *requester) BuffersSaved(c *pipeline.Call) { r.notifyConflicts(&c.Use) }
 
-// notifyConflicts notifies clients of the buffers whose files have changed, after a call or, when use is nil, after an undo.
+// notifyConflicts notifies clients of the buffers whose files have changed, after a call or, when
+// use is nil, after an undo.
 func (r *requester) notifyConflicts(use *pipeline.Use) {
 	id := ""
 	if use != nil {
@@ -247,7 +222,7 @@ func (r *requester) notifyConflicts(use *pipeline.Use) {
 		if conflict.Unsaved {
 			change += ", and its buffer holds text that was never saved"
 		}
-		r.s.notifier.notify(use, pipeline.Noticed{
+		r.s.notify(use, pipeline.Noticed{
 			Code: "buffer_conflict", CallID: id, Message: conflict.Path + " " + change + ".",
 			Details: conflicting{conflict.Path, conflict.Version, conflict.Unsaved, conflict.Gone},
 		})

@@ -24,7 +24,8 @@ import (
 	"github.com/toold/toold/tools/fs/pathname"
 )
 
-// A cacheKind is a cache as a program's manual describes it. None of these folders is for credentials: those lie beside them.
+// A cacheKind is a cache as a program's manual describes it. None of these folders is for
+// credentials: those lie beside them.
 type cacheKind struct {
 	name     string
 	variable string // that names the folder
@@ -36,7 +37,8 @@ type cacheKind struct {
 }
 
 var cacheKinds = []cacheKind{
-	// The freedesktop base directory specification. Go, pip, golangci-lint, ccache, uv, yarn, pnpm and others keep theirs there.
+	// The freedesktop base directory specification. Go, pip, golangci-lint, ccache, uv, yarn, pnpm
+	// and others keep theirs there.
 	{name: "xdg", variable: "XDG_CACHE_HOME", moves: true, home: ".cache", maker: "sh"},
 	{name: "go-build", variable: "GOCACHE", moves: true},                                  // go help environment
 	{name: "go-mod", variable: "GOMODCACHE"},                                              // go help environment
@@ -59,7 +61,8 @@ var cacheKinds = []cacheKind{
 	{name: "uv", variable: "UV_CACHE_DIR"},                                                // uv help cache
 }
 
-// path returns where the cache of a user is whose home this is, as variables say; empty: there is none.
+// path returns where the cache of a user is whose home this is, as variables say; empty: there is
+// none.
 func (k cacheKind) path(home string, variable func(name string) string) string {
 	if dir := variable(k.variable); dir != "" {
 		return dir
@@ -87,8 +90,8 @@ func cacheVariables(env map[string]string) map[string]string {
 	return found
 }
 
-// belowHome are those of a client's variables that count: they lead below the home directory of the daemon's user, and not to all of
-// it. So a client cannot have other places laid over.
+// belowHome are those of a client's variables that count: they lead below the home directory of the
+// daemon's user, and not to all of it. So a client cannot have other places laid over.
 func (d *Daemon) belowHome(client map[string]string) map[string]string {
 	found := make(map[string]string)
 	for name, value := range client {
@@ -101,7 +104,8 @@ func (d *Daemon) belowHome(client map[string]string) map[string]string {
 	return found
 }
 
-// caches are those of the user that calls in these roots can use. What the client's variables name goes before the daemon's own.
+// caches are those of the user that calls in these roots can use. What the client's variables name
+// goes before the daemon's own.
 func (d *Daemon) caches(owner access.Principal, roots []string, client map[string]string) (all []pipeline.Cache) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(owner)}, roots...), "\x00")))
 	own := filepath.Join(d.cacheDir(), hex.EncodeToString(sum[:8]))
@@ -137,10 +141,12 @@ func (d *Daemon) caches(owner access.Principal, roots []string, client map[strin
 	return all
 }
 
-// cacheDir is where the folders of what processes write to caches are, one for each list of roots of a user.
+// cacheDir is where the folders of what processes write to caches are, one for each list of roots
+// of a user.
 func (d *Daemon) cacheDir() string { return filepath.Join(realPath(d.StateDir), "caches") }
 
-// sweepCaches removes the folders of caches that no session has used for longer than the settings keep them.
+// sweepCaches removes the folders of caches that no session has used for longer than the settings
+// keep them.
 func (d *Daemon) sweepCaches(now time.Time) error {
 	entries, err := os.ReadDir(d.cacheDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

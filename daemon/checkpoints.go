@@ -1,12 +1,15 @@
-// What calls are about to change is kept before they act, at one place for all tools alike, and what they have left
-// is looked at when they have ended. How it is put back is in checkpoints_restore.go, when it goes in
-// checkpoints_sweep.go.
+// What calls are about to change is kept before they act, in one place for all tools, and what they
+// have left is looked at when they have ended. Checkpoints are bounded by age, by bytes of contents
+// and by bytes of rows.
 
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,11 +39,9 @@ type keptState struct {
 	sync bool
 }
 
-// A checkpointer keeps what calls are about to change, and looks at what they have left.
-type checkpointer struct{ s *session }
-
-// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or asks about, even if
-// a call was allowed to. each: the limit is for each file, as where files are put back.
+// snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or
+// asks about, even if a call was allowed to. each: the limit is for each file, as where files are
+// put back.
 func (j *judge) snapshotter(each bool) workspace.Snapshotter {
 	readDenied := j.readDenied()
 	refuse := func(real string) string {
@@ -66,23 +67,24 @@ func (j *judge) readDenied() func(real string) string {
 	}
 }
 
-// keepBefore keeps what the call may change. The error is a fault: what could not be put back is not changed.
-func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
+// keepBefore keeps what the call may change. The error is a fault: what could not be put back is
+// not changed.
+func (s *session) keepBefore(c *pipeline.Call) (keptState, error) {
 	files := c.Files()
-	if files == nil || c.ReadOnly() || sn.s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
+	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
 		return keptState{}, nil
 	}
-	k := keptState{hold: sn.s.daemon.checkpoints.Hold(), sync: !sn.s.judge.policy().settings.Unsynced}
+	k := keptState{hold: s.daemon.checkpoints.Hold(), sync: !s.judge.policy().settings.Unsynced}
 	r, restores := c.Tool.(*restoring)
-	snapshotter := sn.s.judge.snapshotter(restores)
+	snapshotter := s.judge.snapshotter(restores)
 	snapshotter.Keep = k.hold.Keep
-	found, err := files.TakeSnapshots(sn.s.ctx, snapshotter, nil)
+	found, err := files.TakeSnapshots(s.ctx, snapshotter, nil)
 	if err != nil {
 		k.release()
 		return keptState{}, keepFault(err)
 	}
 	k.row = &checkpoint.Row{
-		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: sn.nextStart(), Open: files.Changes(),
+		Key: c.Key, ID: c.Use.ID, Turn: c.Use.Turn, TurnID: c.TurnID, Tool: c.Name, Title: c.Title(), Start: s.nextStart(), Open: files.Changes(),
 	}
 	if restores {
 		k.row.Restored = r.undoes
@@ -91,9 +93,10 @@ func (sn *checkpointer) keepBefore(c *pipeline.Call) (keptState, error) {
 	return k, nil
 }
 
-// nextStart returns a time that is later than that of every earlier row, also where the clock was set back.
-func (sn *checkpointer) nextStart() time.Time {
-	return view(sn.s, func(its *state) time.Time {
+// nextStart returns a time that is later than that of every earlier row, also where the clock was
+// set back.
+func (s *session) nextStart() time.Time {
+	return view(s, func(its *state) time.Time {
 		now := time.Now().UTC().Round(0)
 		if !now.After(its.ledger.kept) {
 			now = its.ledger.kept.Add(1)
@@ -105,12 +108,10 @@ func (sn *checkpointer) nextStart() time.Time {
 
 // keepFault returns the fault of a call that is not started.
 func keepFault(err error) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fault.Failedf("disk_full", "The disk that holds the daemon's checkpoints is full, so what the call would change could not be kept, and it was not started. Free some space and send it again under a new id.")
 	}
-	var stop *pipeline.Stop
-	if errors.As(err, &stop) {
+	if stop, is := errors.AsType[*pipeline.Stop](err); is {
 		return stop
 	}
 	return fault.Failedf("checkpoint_failed", "What the call would change could not be kept (%v), so it was not started.", err)
@@ -141,39 +142,44 @@ func (k keptState) release() {
 	}
 }
 
-// keepAfter looks at what the call has left, and gives the change of the state that is recorded with its result. done is
-// to be called when it is. nil: nothing was kept for the call.
-func (sn *checkpointer) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
-	l := view(sn.s, func(its *state) *live { return its.ledger.live[c.Key] })
+// keepAfter looks at what the call has left, and returns the change of the state that is recorded
+// with its result. done is to be called when it is. nil: nothing was kept for the call.
+func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
+	l := view(s, func(its *state) *live { return its.ledger.live[c.Key] })
 	if l == nil || l.kept == nil {
 		return nil, func() {}
 	}
-	hold := sn.s.daemon.checkpoints.Hold()
-	found := l.kept.Found()
-	snapshotter := sn.s.judge.snapshotter(l.kept.Restored != nil)
-	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
-	left, err := c.Files().TakeSnapshots(context.Background(), snapshotter, found)
-	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
-		snapshotter.Keep = nil
-		left, err = c.Files().TakeSnapshots(context.Background(), snapshotter, found)
-	}
-	if err != nil {
-		sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
-		return nil, hold.Release
-	}
-	if !l.kept.End(left, false) {
-		return &journal.Put{Key: keyCheckpoint + c.Key}, hold.Release
-	}
-	row := putState(keyCheckpoint+c.Key, l.kept)
-	sn.s.daemon.checkpoints.Recorded(len(row.Value))
-	return &row, hold.Release
+	hold := s.daemon.checkpoints.Hold()
+	return s.look(c.Files(), l.kept, hold, false), hold.Release
 }
 
-// completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is as they left it for all
-// that is known.
-func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
+// look looks at what a call has left of what a row names, and returns the change of the state; nil:
+// it cannot be looked at.
+func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
+	snapshotter := s.judge.snapshotter(row.Restored != nil)
+	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
+	left, err := files.TakeSnapshots(context.Background(), snapshotter, row.Found())
+	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
+		snapshotter.Keep = nil
+		left, err = files.TakeSnapshots(context.Background(), snapshotter, row.Found())
+	}
+	if err != nil {
+		s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", s.name), zap.Error(err))
+		return nil
+	}
+	put := journal.Put{Key: keyCheckpoint + row.Key}
+	if row.End(left, unseen) {
+		put = putState(put.Key, row)
+		s.daemon.checkpoints.Recorded(len(put.Value))
+	}
+	return &put
+}
+
+// completeCheckpoints looks at what calls have left whose end the daemon did not live to see. It is
+// as they left it for all that is known.
+func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
-	hold := sn.s.daemon.checkpoints.Hold()
+	hold := s.daemon.checkpoints.Hold()
 	defer hold.Release()
 	for key, text := range kept {
 		if !strings.HasPrefix(key, keyCheckpoint) {
@@ -181,29 +187,21 @@ func (sn *checkpointer) completeCheckpoints(kept map[string][]byte) error {
 		}
 		row, err := checkpoint.Decode(text)
 		if err != nil {
-			sn.s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", sn.s.name), zap.String("key", key), zap.Error(err))
+			s.daemon.Log.Warn("a checkpoint cannot be read", zap.String("session", s.name), zap.String("key", key), zap.Error(err))
 			continue
 		}
-		sn.s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
+		s.update(func(its *state) { its.ledger.kept = latest(its.ledger.kept, row.Start) })
 		if row.Ended {
 			continue
 		}
-		snapshotter := sn.s.judge.snapshotter(row.Restored != nil)
-		snapshotter.Keep = hold.KeepShown
-		left, err := sn.s.judge.view(row.Open).TakeSnapshots(sn.s.ctx, snapshotter, row.Found())
-		switch {
-		case err != nil:
-			sn.s.daemon.Log.Warn("what a call has left cannot be looked at", zap.String("session", sn.s.name), zap.Error(err))
-		case row.End(left, true):
-			changed = append(changed, putState(key, row))
-		default:
-			changed = append(changed, journal.Put{Key: key})
+		if change := s.look(s.judge.view(row.Open), row, hold, true); change != nil {
+			changed = append(changed, *change)
 		}
 	}
 	if len(changed) == 0 {
 		return nil
 	}
-	_, err := view(sn.s, func(its *state) *journal.Pending { return its.ledger.keep(changed...) }).Wait()
+	_, err := view(s, func(its *state) *journal.Pending { return its.ledger.keep(changed...) }).Wait()
 	if errors.Is(err, journal.ErrFull) {
 		return nil // the next start does it
 	}
@@ -220,4 +218,98 @@ func latest(a, b time.Time) time.Time {
 // view returns a view for looking at files. What a rule denies to read is not kept.
 func (j *judge) view(changes []workspace.Change) *workspace.View {
 	return j.policy().places.View(workspace.Grant{Dir: j.places.Roots()[0], Changes: changes, ReadDenied: j.readDenied()}, j.readState)
+}
+
+// keptRows is how many bytes the rows of one session have at most, as far as the latest sweep
+// knows. Ours: some hundred thousand edits, or twenty calls that change two thousand files each.
+const keptRows = 32 << 20
+
+// sweepTick is how often it is looked whether there is too much; what is asked for is then a
+// comparison.
+const sweepTick = 10 * time.Second
+
+// maintainCheckpoints drops checkpoints that are too old or too many until ctx ends.
+func (d *Daemon) maintainCheckpoints(ctx context.Context) {
+	every(ctx, sweepTick, func() {
+		if !d.checkpoints.Due(d.limits.CheckpointBytes) {
+			return
+		}
+		if err := d.sweepCheckpoints(time.Now()); err != nil && !errors.Is(err, journal.ErrClosed) {
+			d.Log.Warn("old checkpoints could not be dropped", zap.Error(err))
+		}
+	})
+}
+
+// sweepCheckpoints drops rows and contents that are too old, contents that no row names, and the
+// oldest of those that are too many. Rows of closed sessions go with their session; without
+// contents they can still be listed. Where rows were lost with a damaged journal, contents that
+// none names may be theirs: they count as of then.
+func (d *Daemon) sweepCheckpoints(now time.Time) error {
+	oldest := now.Add(-d.limits.CheckpointAge)
+	removed, err := d.checkpoints.Sweep(func() (map[string]time.Time, error) { return d.namedContents(oldest) }, d.limits.CheckpointBytes, oldest, d.rowsLost())
+	if removed > 0 {
+		d.Log.Info("dropped checkpoints", zap.Int64("bytes", removed))
+	}
+	return err
+}
+
+// rowsLost returns when a journal was last put aside as damaged; zero: never, as far as such a file
+// is still there.
+func (d *Daemon) rowsLost() (at time.Time) {
+	const mark = ".damaged-"
+	files, err := filepath.Glob(filepath.Join(d.StateDir, "journal", "*"+mark+"*"))
+	if err != nil {
+		return at // the pattern is sound
+	}
+	for _, file := range files {
+		_, stamp, _ := strings.Cut(filepath.Base(file), mark)
+		stamp, _, _ = strings.Cut(stamp, "Z")
+		if lost, err := time.Parse("20060102T150405", stamp); err == nil {
+			at = latest(at, lost)
+		}
+	}
+	return at
+}
+
+// namedContents returns the contents that rows name, with when the newest such row was made. Rows
+// that are too old or too many are dropped.
+func (d *Daemon) namedContents(oldest time.Time) (map[string]time.Time, error) {
+	infos, err := d.journal.Logs()
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]time.Time{}
+	for _, info := range infos {
+		rows, log, err := d.rowsOf(info.Name, nil)
+		if errors.Is(err, journal.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept, gone := overdue(rows, oldest, info.Sealed.IsZero())
+		for _, row := range kept {
+			row.Names(func(hash string) { named[hash] = latest(named[hash], row.Start) })
+		}
+		if len(gone) > 0 && info.Sealed.IsZero() {
+			log.Keep(journal.Committed, gone...)
+		}
+	}
+	return named, nil
+}
+
+// overdue parts the rows of a session into those that stay and those that are too old or, where it
+// is open, too many.
+func overdue(rows []stored, oldest time.Time, open bool) (kept []*checkpoint.Row, gone []journal.Put) {
+	slices.SortFunc(rows, func(a, b stored) int { return cmp.Or(b.Start.Compare(a.Start), cmp.Compare(a.Key, b.Key)) })
+	left := keptRows
+	for _, row := range rows {
+		left -= row.bytes
+		if row.Ended && (row.Start.Before(oldest) || open && left < 0) {
+			gone = append(gone, journal.Put{Key: keyCheckpoint + row.Key})
+		} else {
+			kept = append(kept, row.Row)
+		}
+	}
+	return kept, gone
 }

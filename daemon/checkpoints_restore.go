@@ -13,9 +13,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -39,13 +39,13 @@ type restore struct {
 	reported []workspace.RestoreStep
 }
 
-// Restore puts files back, or says what would be done.
+// Restore puts files back, or reports what would be done.
 func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
 	d := x.daemon
 	who := principalOf(ctx)
 	r := &restore{daemon: d, request: request, of: request.GetSessionId()}
 	var err error
-	if r.session, r.judge, err = d.restorable(who, request.GetSessionId()); err != nil {
+	if r.session, r.judge, err = d.restorable(ctx, request); err != nil {
 		return nil, err
 	}
 	if r.plan, err = r.work(); err != nil {
@@ -71,17 +71,19 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 	return r.carryOut(ctx, response)
 }
 
-// restorable returns the session of who's whose calls are undone, nil when that is closed, and what the restoring is judged by.
-func (d *Daemon) restorable(who access.Principal, name string) (*session, *judge, error) {
+// restorable returns the client's session whose calls are undone, nil when that is closed, and what
+// the restoring is judged by.
+func (d *Daemon) restorable(ctx context.Context, request sessionRequest) (*session, *judge, error) {
+	who := principalOf(ctx)
 	if err := d.life.takesNew(); err != nil {
 		return nil, nil, err
 	}
-	if s, err := d.sessions.bringBackFor(who, name); err != nil {
+	if s, err := d.sessions.bringBackFor(who, request.GetSessionId()); err != nil {
 		return nil, nil, err
 	} else if s != nil {
 		return s, &s.judge, nil
 	}
-	look, err := d.sessions.view(who, name)
+	look, err := d.sessions.view(ctx, request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +126,7 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	case *tooldv1.RestoreRequest_Turn:
 		from = slices.IndexFunc(history, func(p checkpoint.Past) bool { return p.Session == r.of && p.Turn >= point.Turn && p.Turn > 0 })
 		if from < 0 {
-			return 0, unknownCheckpoint("Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn).At("turn")
+			return 0, apierror.NotFoundf("unknown_checkpoint", "turn", "Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn)
 		}
 	case *tooldv1.RestoreRequest_ToolUseId:
 		for i, p := range history { // the newest of that id
@@ -133,28 +135,29 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			}
 		}
 		if from == 0 {
-			return 0, unknownCheckpoint("Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, short(point.ToolUseId)).At("tool_use_id")
+			return 0, apierror.NotFoundf("unknown_checkpoint", "tool_use_id", "Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId))
 		}
 		from--
 	default:
-		return 0, apierror.New(codes.InvalidArgument, "invalid_point", "A turn or a call has to say to where files are put back.").At("turn")
+		return 0, apierror.Invalidf("invalid_point", "turn", "A turn or a call has to say to where files are put back.")
 	}
 	return from, nil
 }
 
-// realPaths returns absolute paths as they are without links; what is relative is below the first root.
+// realPaths returns absolute paths as they are without links; what is relative is below the first
+// root.
 func realPaths(names, roots []string) (reals []string, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
 	w, err := workspace.Open(roots[:1], nil)
 	if err != nil {
-		return nil, apierror.New(codes.FailedPrecondition, "invalid_root", "The root of the session cannot be used: %v.", err)
+		return nil, apierror.Preconditionf("invalid_root", "", "The root of the session cannot be used: %v.", err)
 	}
 	for _, name := range names {
 		p, err := w.ResolveEntry(roots[0], name)
 		if err != nil {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_path", "%v", err).At("paths")
+			return nil, apierror.Invalidf("invalid_path", "paths", "%v", err)
 		}
 		reals = append(reals, filepath.Clean(p.Real))
 	}
@@ -164,28 +167,20 @@ func realPaths(names, roots []string) (reals []string, err error) {
 // refusal returns why the plan is not to be carried out; nil: it is.
 func (r *restore) refusal() error {
 	if digest := r.request.GetPlanDigest(); digest != "" && digest != r.plan.Digest() {
-		return apierror.New(codes.FailedPrecondition, "plan_changed",
-			"Something else would be done by now than was shown. Nothing was; ask for another dry run.").At("plan_digest")
+		return apierror.Preconditionf("plan_changed", "plan_digest", "Something else would be done by now than was shown. Nothing was; ask for another dry run.")
 	}
 	conflicts := r.plan.Conflicts()
 	if len(conflicts) == 0 || r.request.GetForce() {
 		return nil
 	}
-	const named = 10
-	list := strings.Join(conflicts[:min(len(conflicts), named)], ", ")
-	if more := len(conflicts) - named; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return apierror.New(codes.FailedPrecondition, "restore_conflict",
-		"These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", clean(list)).At("force")
+	return apierror.Preconditionf("restore_conflict", "force", "These are not as the last call left them, so nothing was put back: %s. Leave them out with paths, or set force to put them back all the same; what is there now is kept first.", convert.Clean(someOf(conflicts)))
 }
 
-// carryOut runs the call and gives the response as it came out.
+// carryOut runs the call and returns the response as it came out.
 func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreResponse) (*tooldv1.RestoreResponse, error) {
-	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths, Wants: r.plan.Wants()}
-	for _, p := range r.plan.Rows {
-		undoes.Calls = append(undoes.Calls, checkpoint.Call{Session: p.Session, Key: p.Key})
-	}
+	undoes := &checkpoint.Restored{Session: r.of, Paths: r.plan.Paths, Wants: r.plan.Wants(), Calls: convert.Each(r.plan.Rows, func(p checkpoint.Past) checkpoint.Call {
+		return checkpoint.Call{Session: p.Session, Key: p.Key}
+	})}
 	text, err := json.Marshal(r.input())
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "checkpoint_failed", "The restore request cannot be encoded: %v.", err)
@@ -209,9 +204,9 @@ func (r *restore) carryOut(ctx context.Context, response *tooldv1.RestoreRespons
 // input is what the call is shown as.
 func (r *restore) input() checkpoint.Input {
 	input := checkpoint.Input{Session: r.of, Before: cmp.Or(r.request.GetToolUseId(), fmt.Sprintf("turn %d", r.request.GetTurn())), Force: r.request.GetForce(), Paths: []string{}}
-	left := room(checkpoint.ToldBytes)
+	left := convert.Room(checkpoint.ToldBytes)
 	for _, step := range r.plan.Steps {
-		if name := workspace.NameOf(step.Real); left.takes(name) {
+		if name := workspace.NameOf(step.Real); left.Takes(name) {
 			input.Paths = append(input.Paths, name)
 		}
 	}
@@ -221,32 +216,27 @@ func (r *restore) input() checkpoint.Input {
 
 // ended puts how the call ended into the response. What is not done is an error.
 func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolResult) (*tooldv1.RestoreResponse, error) {
-	code, wrong := codes.OK, result.GetError()
-	switch result.GetOutcome() {
-	case tooldv1.Outcome_OUTCOME_OK:
-	case tooldv1.Outcome_OUTCOME_DENIED:
-		code = codes.PermissionDenied
-	case tooldv1.Outcome_OUTCOME_INVALID:
-		code = codes.FailedPrecondition
-	case tooldv1.Outcome_OUTCOME_ERROR:
-		code = codes.Internal
-		if wrong.GetCode() == "disk_full" {
-			code = codes.ResourceExhausted
-		}
-	default:
+	code, known := map[tooldv1.Outcome]codes.Code{
+		tooldv1.Outcome_OUTCOME_OK: codes.OK, tooldv1.Outcome_OUTCOME_DENIED: codes.PermissionDenied,
+		tooldv1.Outcome_OUTCOME_INVALID: codes.FailedPrecondition, tooldv1.Outcome_OUTCOME_ERROR: codes.Internal,
+	}[result.GetOutcome()]
+	wrong := result.GetError()
+	if !known {
 		code = codes.Aborted
+	} else if wrong.GetCode() == "disk_full" {
+		code = codes.ResourceExhausted
 	}
 	if code != codes.OK {
 		return nil, apierror.New(code, wrong.GetCode(), "%s", wrong.GetMessage())
 	}
 	done, notes := map[string]bool{}, map[string]string{}
-	failed := room(shownNames)
+	failed := convert.Room(convert.ShownNames)
 	response.Conflicts, response.ConflictReasons, response.MoreConflicts = nil, nil, 0
 	for _, told := range r.reported {
 		path := workspace.NameOf(told.Real)
-		if notes[path] = visible(told.Note); told.Done {
+		if notes[path] = convert.Visible(told.Note); told.Done {
 			done[path] = true
-		} else if failed.takes(path, told.Note) {
+		} else if failed.Takes(path, told.Note) {
 			response.NotRestored = append(response.NotRestored, &tooldv1.PathReason{Path: path, Reason: notes[path]})
 		} else {
 			response.MoreNotRestored++
@@ -261,7 +251,8 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 	return response, nil
 }
 
-// runOwn runs a call of the daemon's own as a turn of its own, and gives its result. It goes on when ctx ends.
+// runOwn runs a call of the daemon's own as a turn of its own, and returns its result. It goes on
+// when ctx ends.
 func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolResult, turn uint64, err error) {
 	st, err := i.runAlone(r, false, func(event *tooldv1.ExecuteResponse) error {
 		if found := event.GetToolResult(); found != nil {
@@ -281,7 +272,8 @@ func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolRes
 	return result, turn, nil
 }
 
-// isOwn reports whether the daemon made the call itself, for a client that may answer questions: no other is asked.
+// isOwn reports whether the daemon made the call itself, for a client that may answer questions: no
+// other is asked.
 func isOwn(c *pipeline.Call) bool {
 	_, own := c.Tool.(*restoring)
 	return own

@@ -1,6 +1,6 @@
-// Client requests: what a running call asks of a client. A request is sent to one stream, once the stream has been told that the
-// call has started, and is answered by a message on that stream. It is not a record: the sender of a stream looks for open requests
-// as it looks for records.
+// Client requests: what a running call asks of a client. A request is sent to one stream, once the
+// stream has been told that the call has started, and is answered by a message on that stream. It
+// is not a record: the sender of a stream looks for open requests as it looks for records.
 
 package daemon
 
@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -27,14 +26,16 @@ type requester struct {
 // A requestKind is what kind of thing a client is to do.
 type requestKind uint8
 
-// The kinds of client requests. A tool can be run by another stream that offers the same one; a buffer is one editor's.
+// The kinds of client requests. A tool can be run by another stream that offers the same one; a
+// buffer is one editor's.
 const (
 	runTool requestKind = iota
 	editBuffer
 	saveBuffers
 )
 
-// A clientRequest is something that a client was asked to do and has not answered. Used in the session's update alone, but for answered.
+// A clientRequest is something that a client was asked to do and has not answered. Used in the
+// session's update alone, but for answered.
 type clientRequest struct {
 	key   string // of the call
 	use   *pipeline.Use
@@ -43,9 +44,11 @@ type clientRequest struct {
 	wire  *tooldv1.ExecuteResponse
 	to    *stream
 	sent  bool // to that stream
-	// over withdraws the request from the client; it is set when the client request is off, and sent if the client request was.
+	// over withdraws the request from the client; it is set when the client request is off, and
+	// sent if the client request was.
 	over *tooldv1.ExecuteResponse
-	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and the call goes on.
+	// answered has one slot, so that who answers does not wait. nil: there will be no answer, and
+	// the call goes on.
 	answered chan proto.Message
 }
 
@@ -61,45 +64,33 @@ func (c *clients) commit(e *clientRequest) {
 
 // wakeUp wakes the sender: there may be something new beside the journal.
 func (st *stream) wakeUp() {
-	select {
-	case st.poked <- struct{}{}:
-	default:
-	}
+	signal(st.poked)
 }
 
 // sendRequests sends what its client is to do, and is not to do any more.
 func (st *stream) sendRequests() error {
-	for {
-		wire := st.nextRequest()
-		if wire == nil {
-			return nil
-		}
-		if err := st.send(wire); err != nil {
-			return err
-		}
-	}
-}
-
-// nextRequest returns the next message about a client request of the stream; nil: there is none that may be sent yet.
-func (st *stream) nextRequest() *tooldv1.ExecuteResponse {
-	s := st.session
-	return view(s, func(its *state) *tooldv1.ExecuteResponse {
+	var due []*tooldv1.ExecuteResponse
+	st.session.update(func(its *state) {
 		for _, e := range its.clients.requestsOf(st) {
 			wire := e.wire
-			switch {
-			case e.over != nil:
+			if e.over != nil {
 				wire = e.over
 				delete(its.clients.requests, e)
-			case e.sent || st.running[e.key] == nil: // its start comes first
+			} else if e.sent || st.running[e.key] == nil { // its start comes first
 				continue
 			}
 			e.sent = true
 			wire = proto.CloneOf(wire)
 			wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
-			return wire
+			due = append(due, wire)
 		}
-		return nil
 	})
+	for _, wire := range due {
+		if err := st.send(wire); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // requestsOf returns the client requests of a stream, those of the oldest call first.
@@ -115,8 +106,8 @@ func (c *clients) requestsOf(st *stream) (found []*clientRequest) {
 	return found
 }
 
-// await waits for the answer. When ctx ends first the client request is off, and the client that has it is told so by over, unless that
-// is nil.
+// await waits for the answer. When ctx ends first the client request is off, and the client that
+// has it is told so by over, unless that is nil.
 func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.ExecuteResponse) (answer proto.Message, err error) {
 	select {
 	case answer = <-e.answered:
@@ -140,15 +131,16 @@ func (r *requester) await(ctx context.Context, e *clientRequest, over *tooldv1.E
 	return answer, err
 }
 
-// calling are the client's names of the call that it speaks of.
-type calling interface {
+// A callMessage is about a call, which it names as the client does.
+type callMessage interface {
+	proto.Message
 	GetToolUseId() string
 	GetTurnId() string
 }
 
-// requestFor finds the client request that a client speaks of: of several calls with the id, where it does not name the turn, the
-// oldest; nil: there is none.
-func (st *stream) requestFor(its *state, what requestKind, said calling) *clientRequest {
+// requestFor finds the client request that a client speaks of: of several calls with the id, where
+// it does not name the turn, the oldest; nil: there is none.
+func (st *stream) requestFor(its *state, what requestKind, said callMessage) *clientRequest {
 	for _, e := range its.clients.requestsOf(st) {
 		if e.kind == what && e.sent && e.over == nil && e.use.ID == said.GetToolUseId() && (said.GetTurnId() == "" || said.GetTurnId() == e.use.TurnID) {
 			return e
@@ -158,7 +150,7 @@ func (st *stream) requestFor(its *state, what requestKind, said calling) *client
 }
 
 // answer passes what a stream says about a call to the request of that kind; false: it has none.
-func (st *stream) answer(what requestKind, said calling, answer proto.Message) bool {
+func (st *stream) answer(what requestKind, said callMessage) bool {
 	s := st.session
 	return view(s, func(its *state) bool {
 		e := st.requestFor(its, what, said)
@@ -166,13 +158,13 @@ func (st *stream) answer(what requestKind, said calling, answer proto.Message) b
 			return false
 		}
 		delete(its.clients.requests, e)
-		e.answered <- answer
+		e.answered <- said
 		return true
 	})
 }
 
-// awaitReconnect waits whether the client of a stream that can say no more comes back, and otherwise takes away what it has
-// offered: its tools, its buffers, and its client requests.
+// awaitReconnect waits whether the client of a stream that can say no more comes back, and
+// otherwise takes away what it has offered: its tools, its buffers, and its client requests.
 func (r *requester) awaitReconnect(st *stream) {
 	var waits bool
 	r.s.update(func(its *state) {
@@ -188,25 +180,19 @@ func (r *requester) awaitReconnect(st *stream) {
 		return
 	}
 	r.s.goUnlessStopping(func(ctx context.Context) {
-		timer := time.NewTimer(r.s.daemon.grace)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
+		if sleep(ctx, r.s.daemon.grace) == nil {
+			r.dropClient(st)
 		}
-		r.dropClient(st)
 	})
 }
 
-// dropClient forgets what a client had that did not come back: calls whose tool no other client offers are stopped, and those that only wanted
-// something saved go on.
+// dropClient forgets what a client had that did not come back: calls whose tool no other client
+// offers are stopped, and those that only wanted something saved go on.
 func (r *requester) dropClient(st *stream) {
 	var left []string
 	r.s.update(func(its *state) {
 		r.dropTools(its, st)
 		r.dropBuffers(its, st)
-
 		for _, e := range its.clients.requestsOf(st) {
 			switch {
 			case e.over != nil:

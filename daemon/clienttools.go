@@ -1,4 +1,5 @@
-// Tools that a client runs itself: registered by its stream, carried out there, and otherwise like any other.
+// Tools that a client runs itself: registered by its stream, carried out there, and otherwise like
+// any other.
 
 package daemon
 
@@ -15,9 +16,9 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
-	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 )
@@ -41,19 +42,13 @@ type clientTool struct {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // what model APIs take
 
-func clientToolNames(list []*tooldv1.ClientTool) (names []string) {
-	for _, tool := range list {
-		names = append(names, tool.GetName())
-	}
-	return names
-}
-
-// clientToolsOf makes tools of what a client registers. The refusal says what is wrong with one.
+// clientToolsOf makes tools of what a client registers. The refusal explains what is wrong with
+// one.
 func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	if len(list) > maxClientTools {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools).At("attach.client_tools")
+		return nil, apierror.Invalidf("invalid_client_tool", "attach.client_tools", "%d client tools were sent, and at most %d are taken.", len(list), maxClientTools)
 	}
-	names, size := clientToolNames(list), 0
+	names, size := convert.Each(list, (*tooldv1.ClientTool).GetName), 0
 	for i, wire := range list {
 		size += len(wire.GetDescription()) + len(wire.GetInputSchemaJson())
 		o, why := clientToolOf(wire)
@@ -64,7 +59,7 @@ func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 			why = fmt.Sprintf("with it the descriptions and schemas of the client's tools have more than %d bytes together", maxDescribed)
 		}
 		if why != "" {
-			return nil, apierror.New(codes.InvalidArgument, "invalid_client_tool", "The client tool %q cannot be taken: %s.", short(wire.GetName()), why).At(fmt.Sprintf("attach.client_tools[%d]", i))
+			return nil, apierror.Invalidf("invalid_client_tool", fmt.Sprintf("attach.client_tools[%d]", i), "The client tool %q cannot be taken: %s.", convert.Short(wire.GetName()), why)
 		}
 		o.bytes = definitionBytes(list[i : i+1])
 		made = append(made, o)
@@ -72,7 +67,7 @@ func clientToolsOf(list []*tooldv1.ClientTool) (made []*clientTool, err error) {
 	return made, nil
 }
 
-// clientToolOf makes one; why, a clause, says what is wrong with it.
+// clientToolOf makes one; why, a clause, is what is wrong with it.
 func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 	if why := misfit(wire); why != "" {
 		return nil, why
@@ -97,13 +92,14 @@ func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 		},
 	})
 	if err != nil {
-		return nil, visible(err.Error())
+		return nil, convert.Visible(err.Error())
 	}
 	o.tool = tool
 	return o, ""
 }
 
-// misfit returns, as a clause, what is wrong with a client's tool beside its schema; empty: nothing.
+// misfit returns, as a clause, what is wrong with a client's tool beside its schema; empty:
+// nothing.
 func misfit(wire *tooldv1.ClientTool) string {
 	timeout := wire.GetTimeout()
 	switch {
@@ -119,7 +115,8 @@ func misfit(wire *tooldv1.ClientTool) string {
 	return ""
 }
 
-// register adds the tools of a stream, and passes it the requests for them of streams that are gone.
+// register adds the tools of a stream, and passes it the requests for them of streams that are
+// gone.
 func (r *requester) register(its *state, st *stream) {
 	for _, o := range st.tools {
 		name := o.tool.Spec().Name
@@ -138,7 +135,8 @@ func (r *requester) register(its *state, st *stream) {
 	its.toolset.refreshClientTools()
 }
 
-// reassign passes a request to run a tool to the newest stream that has the tool; false: there is none.
+// reassign passes a request to run a tool to the newest stream that has the tool; false: there is
+// none.
 func (r *requester) reassign(its *state, e *clientRequest) bool {
 	if e.kind != runTool {
 		return false
@@ -179,8 +177,8 @@ func (t *toolset) refreshClientTools() {
 	})
 }
 
-// toolBytesWith returns how many bytes of definitions the session has with those of offers, and refuses too many tools. Those
-// of a main stream come in the place of what the last one offered.
+// toolBytesWith returns how many bytes of definitions the session has with those of offers, and
+// refuses too many tools. Those of a main stream come in the place of what the last one offered.
 func (r *requester) toolBytesWith(its *state, offers []*clientTool, companion bool) (bytes int64, err error) {
 	displaced := its.clients.main
 	if companion {
@@ -196,8 +194,8 @@ func (r *requester) toolBytesWith(its *state, offers []*clientTool, companion bo
 	return bytes, nil
 }
 
-// toolBytes returns how many tools the streams that can be reached offer, but for one stream, and the bytes of their
-// definitions.
+// toolBytes returns how many tools the streams that can be reached offer, but for one stream, and
+// the bytes of their definitions.
 func (r *requester) toolBytes(its *state, except *stream) (count int, bytes int64) {
 	for _, list := range its.toolset.clientTools {
 		for _, o := range list {
@@ -215,50 +213,43 @@ func (r *requester) runOnClient(ctx context.Context, env *tools.Env, o *clientTo
 		return tools.Result{}, fault.Invalidf("too_large", "The input has %d bytes, and a client is sent at most %d at once. Hand large content over in a file.", len(input), maxDelegated)
 	}
 	key := strings.TrimPrefix(env.CallID, r.s.name+".")
-	e, over := r.request(key, o, input)
+	e := view(r.s, func(its *state) *clientRequest { return r.request(its, key, o, input) })
 	if e == nil {
 		r.s.queue.Stop(key, errClientGone)
 		<-ctx.Done()
 		return tools.Result{}, context.Cause(ctx)
 	}
-	answer, err := r.await(ctx, e, over)
+	answer, err := r.await(ctx, e, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
+		ToolUseId: e.use.ID, Reason: "its call was stopped",
+	}}})
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return resultIn(answer.(*tooldv1.ClientToolResult))
+	return convert.ResultIn(answer.(*tooldv1.ClientToolResult))
 }
 
-// maxDelegated is how many bytes of input go into one message to a client: most take messages of 4 MiB.
+// maxDelegated is how many bytes of input go into one message to a client: most take messages of 4
+// MiB.
 const maxDelegated = 3 << 20
 
-// request sends the client what it is to do, and returns the message that cancels it; nil: no client offers
-// that any more.
-func (r *requester) request(key string, o *clientTool, input json.RawMessage) (e *clientRequest, over *tooldv1.ExecuteResponse) {
-	r.s.update(func(its *state) {
-		use := its.ledger.live[key].use
-		e = newClientRequest(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
-			ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
-		}}})
-		e.shape = o.shape
-		over = &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolCancel{ClientToolCancel: &tooldv1.ClientToolCancel{
-			ToolUseId: use.ID, Reason: "its call was stopped",
-		}}}
-		if !r.reassign(its, e) && !slices.Contains(its.toolset.clientTools[use.Name], o) {
-			e, over = nil, nil
-			return
-		}
-		its.clients.commit(e)
-	})
-	return e, over
+// request sends the client what it is to do; nil: no client offers that any more.
+func (r *requester) request(its *state, key string, o *clientTool, input json.RawMessage) *clientRequest {
+	use := its.ledger.live[key].use
+	e := newClientRequest(runTool, key, use, o.at, &tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_ClientToolUse{ClientToolUse: &tooldv1.ClientToolUse{
+		ToolUseId: use.ID, Name: use.Name, InputJson: string(input),
+	}}})
+	e.shape = o.shape
+	if !r.reassign(its, e) && !slices.Contains(its.toolset.clientTools[use.Name], o) {
+		return nil
+	}
+	its.clients.commit(e)
+	return e
 }
 
 // carriedOut takes a client's result of a tool of its own.
 func (st *stream) carriedOut(wire *tooldv1.ClientToolResult) {
-	if !st.answer(runTool, wire, wire) {
-		st.session.notifier.notify(nil, pipeline.Noticed{
-			Code: "unknown_call", CallID: short(wire.GetToolUseId()),
-			Message: fmt.Sprintf("No call %q waits for a result of this client; what was sent is dropped.", short(wire.GetToolUseId())),
-		})
+	if !st.answer(runTool, wire) {
+		st.session.noticef("unknown_call", convert.Short(wire.GetToolUseId()), "No call %q waits for a result of this client; what was sent is dropped.", convert.Short(wire.GetToolUseId()))
 	}
 }
 
@@ -268,14 +259,6 @@ func (st *stream) advanced(wire *tooldv1.ClientToolProgress) {
 	e := view(s, func(its *state) *clientRequest { return st.requestFor(its, runTool, wire) })
 	if e != nil {
 		step := wire.GetStep()
-		s.recorder.stepped(e.key, tools.Step{Message: shortened(step.GetMessage(), shownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
+		s.recorder.stepped(e.key, tools.Step{Message: convert.Shortened(step.GetMessage(), convert.ShownReason), Done: max(0, step.GetDone()), Total: max(0, step.GetTotal())})
 	}
-}
-
-// failedTool is the fault of a call that its client says has failed: in the words of its result.
-func failedTool(text string) *fault.Error {
-	if text == "" {
-		text = "The client's tool has failed and does not say why."
-	}
-	return fault.Failedf("tool_failed", "%s", shortened(text, maxAnswer))
 }

@@ -1,17 +1,21 @@
-// Package daemon is the gRPC server around the scheduler: it accepts tool uses, keeps sessions and their records,
-// streams events, and brings everything back after a restart. It does not know any tool.
+// Package daemon is the gRPC server around the scheduler: it accepts tool uses, keeps sessions and
+// their records, streams events, and brings everything back after a restart. It does not know any
+// tool.
 //
-// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for what outlives both,
-// house.go for how it all ends.
+// Where to read: execute.go for a stream's life, accept.go and end.go for a call's, session.go for
+// what outlives both, lifecycle.go for how it all ends.
 package daemon
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +23,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -46,7 +51,8 @@ type Config struct {
 	UserSettings string      // the user's settings file; empty: none
 	ManagedDir   string      // holds the administrator's settings; empty: there are none
 	Log          *zap.Logger // nil: nothing is logged
-	// IdleExit ends the daemon after so long without stream, running call or background task. 0: never.
+	// IdleExit ends the daemon after so long without stream, running call or background task. 0:
+	// never.
 	IdleExit time.Duration
 	// Metrics takes the gRPC server's metrics; nil: they are kept nowhere.
 	Metrics prometheus.Registerer
@@ -98,93 +104,98 @@ const disconnectGrace = 5 * time.Second
 // New opens the state, ends what a dead daemon left running, and brings its sessions back.
 func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
-	var runner *sandbox.Runner
-	sources, files, now, err := openSettings(config, func(file string) { runner.Spare(file) })
-	if err != nil {
-		return nil, err
-	}
-	limits := now.Limits
-	var warnings []string
-	if err := os.MkdirAll(config.StateDir, 0o700); err != nil {
-		return nil, err
-	}
-	// The lock also says that all processes which a dead daemon was starting have come so far that they can be found.
-	lock, err := access.LockState(config.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	store, damage, err := openJournal(filepath.Join(config.StateDir, "journal"), journal.Config{Reserve: journalReserve, Unsynced: now.Unsynced})
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	for _, warning := range damage {
-		config.Log.Error("the journal was damaged", zap.String("what", warning))
-	}
-	warnings = append(warnings, damage...)
-	processes := filepath.Join(config.StateDir, "processes")
-	if killed, stuck := sandbox.Sweep(processes); len(killed)+len(stuck) > 0 {
-		config.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
-	}
-	runner, err = sandbox.New(processes, outlet(func(id string, denied sandbox.Denial) { runner.Denied(id, denied) }))
-	if err != nil {
-		return nil, errors.Join(err, store.Close(), lock.Close())
-	}
-	locks, err := workspace.OpenLocks(filepath.Join(config.StateDir, "writing"))
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
-	}
-	checkpoints, err := checkpoint.Open(filepath.Join(config.StateDir, "checkpoints"))
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
-	}
-	outputs, err := spool.OpenStore(filepath.Join(config.StateDir, "sessions"), spool.Bounds{Session: limits.SessionOutput, All: limits.AllOutput})
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), store.Close(), lock.Close())
-	}
 	d := &Daemon{
-		Config: config, limits: limits, settings: files, secrets: &secrets{files: files, environ: os.Environ()},
-		warnings: warnings, started: time.Now(), grace: disconnectGrace,
-		journal: store, checkpoints: checkpoints, outputs: outputs, locks: locks, runner: runner,
-		shares: newShares(limits.MaxRunningCalls), reclaimer: reclaimer{wake: make(chan struct{}, 1)},
-		health: health.NewServer(),
+		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: reclaimer{wake: make(chan struct{}, 1)}, health: health.NewServer(),
+		sessions: sessionSet{open: map[string]*session{}, notRestored: map[string]notRestored{}},
+		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now()},
 	}
-	d.connect(sources, lock)
-	if err := d.sessions.restore(); err != nil {
+	d.rates.kept = map[rateKey]*rate.Limiter{}
+	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
+	d.admission.refusals = quietly(d.Log)
+	err := d.openSettings()
+	if err == nil {
+		err = d.openState()
+	}
+	if err == nil {
+		err = d.sessions.restore()
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = d.newServer()
 	return d, nil
 }
 
-// openSettings opens the settings files and returns them as they are now. writing is called with each file that is about to be
-// written. Broken files are an error: to begin without what they forbid would be worse than not to begin.
-func openSettings(config Config, writing func(file string)) (settings.Sources, *settings.Store, *settings.Settings, error) {
-	sources := settings.DefaultSources(config.UserSettings)
-	sources.ManagedDir, sources.Writing = config.ManagedDir, writing
-	files := settings.Open(sources)
-	now := files.Load(settings.Scope{})
-	return sources, files, now, errors.Join(now.Broken...)
-}
-
-// connect makes the parts of the daemon.
-func (d *Daemon) connect(sources settings.Sources, lock *access.Lock) {
+// openSettings opens the settings files, and takes from them what holds for as long as the daemon
+// lives. Broken files are an error: to begin without what they forbid would be worse than not to
+// begin.
+func (d *Daemon) openSettings() error {
+	sources := settings.DefaultSources(d.UserSettings)
+	sources.ManagedDir, sources.Writing = d.ManagedDir, func(file string) { d.runner.Spare(file) }
+	d.settings = settings.Open(sources)
+	now := d.settings.Load(settings.Scope{})
+	d.limits = now.Limits
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
-	d.admission.refusals = quietly(d.Log)
-	d.sessions = sessionSet{d: d, open: map[string]*session{}, notRestored: map[string]notRestored{}}
-	d.life = lifecycle{
-		d: d, wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now(),
-	}
-	d.endpoints = endpoints{d: d, lock: lock}
-	d.ledger = newLedger(d.limits, d.reclaimer.released)
+	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
+	d.shares, d.ledger = newShares(d.limits.MaxRunningCalls), newLedger(d.limits, d.reclaimer.released)
+	return errors.Join(now.Broken...)
 }
 
-// Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called once.
+// openState opens what the daemon keeps in its state directory. What it has opened when it fails,
+// close closes.
+func (d *Daemon) openState() (err error) {
+	if err := os.MkdirAll(d.StateDir, 0o700); err != nil {
+		return err
+	}
+	// The lock also means that all processes which a dead daemon was starting have come so far that
+	// they can be found.
+	if d.endpoints.lock, err = access.LockState(d.StateDir); err != nil {
+		return err
+	}
+	d.life.closers = append(d.life.closers, d.endpoints.lock.Close)
+	unsynced := d.settings.Load(settings.Scope{}).Unsynced
+	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced})
+	if err != nil {
+		return err
+	}
+	d.life.closers = append(d.life.closers, d.journal.Close)
+	for _, warning := range d.warnings {
+		d.Log.Error("the journal was damaged", zap.String("what", warning))
+	}
+	if killed, stuck := sandbox.Sweep(d.inState("processes")); len(killed)+len(stuck) > 0 {
+		d.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
+	}
+	denied := func(id string, denied sandbox.Denial) { d.runner.Denied(id, denied) }
+	if d.runner, err = sandbox.New(d.inState("processes"), outlet(denied)); err != nil {
+		return err
+	}
+	d.life.closers = append(d.life.closers, d.runner.Close)
+	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
+		return err
+	}
+	if d.checkpoints, err = checkpoint.Open(d.inState("checkpoints")); err != nil {
+		return err
+	}
+	d.outputs, err = spool.OpenStore(d.inState("sessions"), spool.Bounds{Session: d.limits.SessionOutput, All: d.limits.AllOutput})
+	return err
+}
+
+func (d *Daemon) inState(name string) string { return filepath.Join(d.StateDir, name) }
+
+// Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called
+// once.
 func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	d.endpoints.listenOn(listeners)
 	served := make(chan error, len(listeners)) // so that none has to wait until it is asked
 	for _, listener := range listeners {
-		go func() { served <- d.answer(listener) }()
+		go func() {
+			err := d.server.Serve(listener)
+			if errors.Is(err, grpc.ErrServerStopped) { // the end of the daemon has overtaken it
+				err = nil
+			}
+			served <- err
+		}()
 	}
 	house, stop := context.WithCancel(context.Background())
 	var housekeeping sync.WaitGroup
@@ -216,15 +227,8 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	return errors.Join(append(failed, d.close())...)
 }
 
-// answer serves one listener. One that the end of the daemon has overtaken is closed.
-func (d *Daemon) answer(listener net.Listener) error {
-	if err := d.server.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
-		return err
-	}
-	return nil
-}
-
-// Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at once.
+// Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at
+// once.
 func (d *Daemon) Drain() { d.life.once.ending.Do(func() { close(d.life.ending) }) }
 
 // Stop ends running calls now. It returns at once.
@@ -233,20 +237,21 @@ func (d *Daemon) Stop() {
 	d.Drain()
 }
 
-// close lets go of everything, in the order opposite to New.
+// close closes everything that is open, in the order opposite to that in which it was opened.
 func (d *Daemon) close() error {
 	d.shares.close()
-	return errors.Join(d.runner.Close(), d.journal.Close(), d.endpoints.lock.Close())
+	var wrong []error
+	for _, closer := range slices.Backward(d.life.closers) {
+		wrong = append(wrong, closer())
+	}
+	return errors.Join(wrong...)
 }
 
-// open returns the open sessions.
-func (x *sessionSet) all() (sessions []*session) {
+// all returns the open sessions.
+func (x *sessionSet) all() []*session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, s := range x.open {
-		sessions = append(sessions, s)
-	}
-	return sessions
+	return slices.Collect(maps.Values(x.open))
 }
 
 // listening returns where the daemon listens; nowhere before Serve.
@@ -256,7 +261,7 @@ func (e *endpoints) listening() []*tooldv1.Listener {
 	return e.listeners
 }
 
-// session finds an open session.
+// find returns the open session of that name.
 func (x *sessionSet) find(name string) (*session, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -271,4 +276,62 @@ func newID(prefix string) string {
 		panic("BUG: no random numbers: " + err.Error())
 	}
 	return prefix + id.String()
+}
+
+// journalReserve is how many bytes of the disk are kept for the results of calls that were
+// accepted. A thousand calls that end as cancelled take 4 MiB.
+const journalReserve = 8 << 20
+
+// openJournal opens the journal. Of a damaged one it keeps what can be read, and of one that cannot
+// be read at all nothing; either is put aside. The warnings say what was lost.
+func openJournal(dir string, config journal.Config) (store *journal.Store, warnings []string, err error) {
+	var damage *journal.CorruptError
+	store, err = verified(dir, config)
+	if !errors.As(err, &damage) {
+		return store, nil, err
+	}
+	report, failed := journal.Salvage(dir)
+	switch {
+	case failed == nil:
+		warnings = lossWarnings(damage, report)
+	case errors.As(failed, new(*journal.CorruptError)):
+		aside, moved := journal.SetAside(dir)
+		if moved != nil {
+			return nil, nil, errors.Join(err, moved)
+		}
+		warnings = []string{fmt.Sprintf("the journal was damaged (%v) and nothing of it could be read; it is kept as %s, sessions begin again, and nothing that was changed before can be undone by toold undo", damage.Err, aside)}
+	default:
+		return nil, nil, errors.Join(err, failed)
+	}
+	store, err = journal.Open(dir, config)
+	return store, warnings, err
+}
+
+// verified opens the journal and reads what is needed to go on with every open session.
+func verified(dir string, config journal.Config) (*journal.Store, error) {
+	store, err := journal.Open(dir, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Verify(); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
+}
+
+// lossWarnings returns what a salvaged journal lacks, session by session.
+func lossWarnings(damage *journal.CorruptError, report *journal.Salvaged) []string {
+	warnings := []string{fmt.Sprintf("the journal was damaged (%v); what could be read of its %d sessions is there again, and the damaged file is kept as %s. toold undo may not know of all calls", damage.Err, report.Logs, report.Aside)}
+	for _, loss := range report.Lost {
+		for _, gap := range loss.Gaps {
+			warnings = append(warnings, fmt.Sprintf("session %q has lost the records %d to %d", loss.Log, gap.First, gap.Last))
+		}
+		if loss.Tail {
+			warnings = append(warnings, fmt.Sprintf("session %q may have lost its newest records", loss.Log))
+		}
+		if loss.State {
+			warnings = append(warnings, fmt.Sprintf("session %q has lost a part of its state: look at its working directory, options and todo list", loss.Log))
+		}
+	}
+	return warnings
 }

@@ -1,4 +1,5 @@
-// DaemonService: the daemon itself.
+// DaemonService: the daemon itself. Explain judges a call by the very functions that Execute goes
+// through, in a session that is there or in one that would be made.
 
 package daemon
 
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -15,9 +17,15 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/exec/background"
+	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // features names what is served, for clients that want to know before they ask.
@@ -36,19 +44,19 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{
 		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
-		DefaultRoot: clean(d.Root), Epoch: d.journal.Epoch(),
-		Listeners: d.endpoints.listening(), Principal: clean(string(principalOf(ctx))),
+		DefaultRoot: convert.Clean(d.Root), Epoch: d.journal.Epoch(),
+		Listeners: d.endpoints.listening(), Principal: convert.Clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
-	info.Warnings, info.WarningDetails = warningsOf(d.warned(principalOf(ctx)))
+	info.Warnings, info.WarningDetails = convert.Warnings(d.warned(principalOf(ctx)))
 	confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	if err != nil {
-		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{visible(err.Error()) + "."}}
+		confinement = sandbox.Confinement{Tier: sandbox.None, NotCovered: []string{convert.Visible(err.Error()) + "."}}
 	}
-	info.Sandbox, info.NotCovered = tierOf(confinement.Tier), visibleAll(confinement.NotCovered)
+	info.Sandbox, info.NotCovered = convert.Tier(confinement.Tier), convert.Each(confinement.NotCovered, convert.Visible)
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
@@ -59,22 +67,17 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	return info, nil
 }
 
-// warned returns what a client is warned of: what was found at the start, and those of his sessions that are not back yet.
+// warned returns what a client is warned of: what was found at the start, and those of his sessions
+// that are not back yet.
 func (d *Daemon) warned(who access.Principal) []settings.Warning {
-	var warnings []settings.Warning
-	for _, text := range d.warnings {
-		warnings = append(warnings, inDaemon(text))
-	}
-	warnings = append(warnings, d.settings.Load(settings.Scope{}).Warnings...)
+	warnings := slices.Concat(convert.Each(d.warnings, inDaemon), d.settings.Load(settings.Scope{}).Warnings)
 	if err := d.journal.Damaged(); err != nil {
 		warnings = append(warnings, inDaemon(fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err)))
 	}
 	if d.journal.Full() {
 		warnings = append(warnings, inDaemon("the disk that holds the journal is full: calls that were accepted are recorded to their end, new ones are refused until there is room"))
 	}
-	for _, text := range d.endpoints.restore() {
-		warnings = append(warnings, inDaemon(text))
-	}
+	warnings = append(warnings, convert.Each(d.endpoints.restore(), inDaemon)...)
 	d.sessions.mu.Lock()
 	missing := maps.Clone(d.sessions.notRestored)
 	d.sessions.mu.Unlock()
@@ -86,7 +89,8 @@ func (d *Daemon) warned(who access.Principal) []settings.Warning {
 	return warnings
 }
 
-// Shutdown ends the daemon, and so what others have running in it: that is for the machine's own user.
+// Shutdown ends the daemon, and so what others have running in it: that is for the machine's own
+// user.
 func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRequest) (*tooldv1.ShutdownResponse, error) {
 	if principalOf(ctx).Remote() {
 		return nil, apierror.New(codes.PermissionDenied, "not_local", "A daemon is ended over its Unix socket, not over TCP.")
@@ -102,4 +106,82 @@ func (x *daemonServer) Shutdown(ctx context.Context, request *tooldv1.ShutdownRe
 	}
 	x.daemon.Drain()
 	return &tooldv1.ShutdownResponse{}, nil
+}
+
+// inDaemon is a warning about the daemon itself.
+func inDaemon(text string) settings.Warning {
+	return settings.Warning{Code: settings.InDaemon, Text: text}
+}
+
+// Explain judges a call without running, asking or recording anything.
+func (x *daemonServer) Explain(ctx context.Context, request *tooldv1.ExplainRequest) (*tooldv1.ExplainResponse, error) {
+	if request.GetToolUse() == nil {
+		return nil, apierror.Invalidf("invalid_tool_use", "tool_use", "There is no tool_use to explain.")
+	}
+	if err := x.daemon.checkOptions(request.GetOptions(), nil); err != nil {
+		return nil, err
+	}
+	j, err := x.daemon.judgeFor(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	options := j.basis().options
+	if request.GetOptions().GetSettingsJson() != "" {
+		defer x.daemon.settings.Forget(scopeOf(j.meta.Roots, options))
+	}
+	st := j.policy()
+	if err := checkSettings(st.settings, request.GetOptions()); err != nil {
+		return nil, err
+	}
+	r := parseUse(request.GetToolUse())
+	if r.wrong != nil {
+		return convert.Invalid(r.wrong), nil
+	}
+	known := catalog{judge: j}
+	tool := known.find(r.use.Name, options)
+	switch {
+	case tool == nil && request.GetSessionId() == "" && strings.HasPrefix(r.use.Name, "mcp__") && known.pool(options).Find(r.use.Name) == nil:
+		return convert.Invalid(fault.Invalidf("unknown_tool", "There is no tool %q here: tools of MCP servers are known only in a session. Name one that is open.", convert.Short(r.use.Name))), nil
+	case tool == nil:
+		return convert.Invalid(known.unknownTool(r.use.Name, options)), nil
+	}
+	explained, err := pipeline.Explain(ctx, r.use, tool, j)
+	if err != nil {
+		return convert.Invalid(fault.From(err)), nil
+	}
+	wire := convert.Explanation(explained)
+	wire.Warnings, wire.WarningDetails = convert.Warnings(st.warnings)
+	return wire, nil
+}
+
+// judgeFor returns the judge of the session that a request names, or of the one that would be made
+// when it names none, under the options of the request.
+func (d *Daemon) judgeFor(ctx context.Context, request *tooldv1.ExplainRequest) (*judge, error) {
+	if request.GetSessionId() == "" {
+		return d.imagined(principalOf(ctx), request.GetRoots(), request.GetOptions())
+	}
+	s, err := d.sessions.openSession(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return s.judge.with(request.GetOptions()), nil
+}
+
+// imagined returns the judge of a session that would be made with those roots, or with the default
+// root when there are none.
+func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1.Options) (*judge, error) {
+	if len(roots) == 0 {
+		roots = []string{d.Root}
+	}
+	places, err := openPlaces(roots, d.locks)
+	if err != nil {
+		return nil, err
+	}
+	j := scope{
+		daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, readState: workspace.NewReadState(),
+		temporary: d.tempOf("+explain"), // a name that no session can have
+		tasks:     background.NewSet(func(*background.Task) {}),
+	}.judge(basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0]}, dynamic: &dynamicTools{}})
+	j.languages = language.NewSet(j.languageHost(context.Background())) // which starts none for what is only explained
+	return j, nil
 }

@@ -1,5 +1,7 @@
-// A call's way as its session sees it: its turn comes, it starts, it ends. These are the methods that the pipeline
-// calls; all records of a call but the first are made here.
+// A call as its session sees it: its turn comes, it starts, prints, and ends. These are the methods
+// that the pipeline calls; all records of a call but the first are made here. Of what a call prints
+// there is one bounded state, of which the newest counts; the bytes themselves are in the output
+// file.
 
 package daemon
 
@@ -13,7 +15,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/spool"
@@ -49,11 +54,11 @@ func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 	env.Spool = s.outputs.Limited(s.judge.snapshot.Load().settings.Limits.OutputBytes)
 	env.Deferred = func() []tools.Spec { return s.tools.pool(s.tools.optionsOf(c)).Deferrable() }
 	env.Output = func(out *spool.Output) { rec.outputCreated(c, out) }
-	env.Report = func(step tools.Step) { rec.stepReported(c, step) }
+	env.Report = func(step tools.Step) { rec.stepped(c.Key, step) }
 	env.First = rec.first
 	return view(rec.s, func(its *state) *tools.Env {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
-			env.OnTimeout = onTimeoutOf(t.options)
+			env.OnTimeout = convert.OnTimeout(t.options)
 		}
 		its.ledger.running++
 		its.shell.given[c.Key] = env.Environ
@@ -63,22 +68,17 @@ func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
 
 // Policy is the sibling abort policy of the call's turn.
 func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
-	return view(i.s, func(its *state) pipeline.Policy {
-		if t := its.ledger.turns[c.Use.Turn]; t != nil {
-			return policyOf(t.options)
-		}
-		return policyOf(its.options)
-	})
+	return convert.Policy(i.s.tools.optionsOf(c))
 }
 
-// Start records that the call begins to act. For a call that can have effects it returns when the record is on disk, in
-// a file that is where the next daemon will look for it.
+// Start records that the call begins to act. For a call that can have effects it returns when the
+// record is on disk, in a file that is where the next daemon will look for it.
 func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	e := entry(&c.Use, started)
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
-	before, err := rec.s.checkpoints.keepBefore(c)
+	before, err := rec.s.keepBefore(c)
 	if err != nil {
 		return rec.orJournalGone(err)
 	}
@@ -99,7 +99,8 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	return rec.orJournalGone(kept)
 }
 
-// orJournalGone returns err, or that the journal is gone: then whatever else was wrong follows from that.
+// orJournalGone returns err, or that the journal is gone: then whatever else was wrong follows from
+// that.
 func (rec *recorder) orJournalGone(err error) error {
 	if gone := rec.s.daemon.journal.Present(); gone != nil {
 		return diskFault(gone)
@@ -112,8 +113,7 @@ func diskFault(err error) *fault.Error {
 	if errors.Is(err, journal.ErrFull) {
 		return fault.Failedf("disk_full", "The disk that holds the daemon's journal is full, so the call was not started. Free some space and send it again under a new id.")
 	}
-	var gone *journal.GoneError
-	if errors.As(err, &gone) {
+	if gone, is := errors.AsType[*journal.GoneError](err); is {
 		return fault.Failedf("journal_gone", "The call was not started, because no record of it would be kept: %s. Send it again under a new id when that is done.", goneText(gone))
 	}
 	return fault.Failedf("journal_failed", "The daemon could not record the call (%v), so it was not started.", err)
@@ -123,7 +123,7 @@ func diskFault(err error) *fault.Error {
 func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string]workspace.State) {
 	rec.s.judge.readState.Merge(seen)
 	rec.s.requests.watchAlso(maps.Keys(seen))
-	kept, recorded := rec.s.checkpoints.keepAfter(c)
+	kept, recorded := rec.s.keepAfter(c)
 	defer recorded()
 	var changed []journal.Entry
 	rec.s.update(func(its *state) {
@@ -134,8 +134,9 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 	rec.conclude(ending{c, &c.Use, ended, seen, kept, changed})
 }
 
-// changesOf applies what a call changes in the session, and gives the record that tells it: at once if the call is
-// serial, otherwise together with those that ran beside it, in the order in which they were sent.
+// changesOf applies what a call changes in the session, and returns the record of it: at once
+// if the call is serial, otherwise together with those that ran beside it, in the order in which
+// they were sent.
 func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
 	its.ledger.running--
 	mine := change{&c.Use, changes, its.shell.given[c.Key]}
@@ -155,7 +156,8 @@ func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Chang
 	return rec.apply(its, batch)
 }
 
-// Skipped records the result of a call whose turn never came. It is called on the scheduler's loop and only notes it.
+// Skipped records the result of a call whose turn never came. It is called on the scheduler's loop
+// and only notes it.
 func (rec *recorder) Skipped(c *pipeline.Call, ended pipeline.Ended) {
 	rec.skipped.Lock()
 	defer rec.skipped.Unlock()
@@ -184,8 +186,8 @@ func (rec *recorder) recordSkipped() {
 	}
 }
 
-// conclude records results of one turn, with the state that changes together with them, and then takes their calls out
-// of the turn. When it returns they are recorded, or the journal is no more.
+// conclude records results of one turn, with the state that changes together with them, and then
+// takes their calls out of the turn. When it returns they are recorded, or the journal is no more.
 func (rec *recorder) conclude(endings ...ending) {
 	t := view(rec.s, func(its *state) *turn { return its.ledger.turns[endings[0].use.Turn] })
 	if t.ordered != nil {
@@ -239,15 +241,16 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	return entry
 }
 
-// writing is what is to be written at once: records, or, when all of them wait for earlier ones, state alone.
+// writing is what is to be written at once: records, or, when all of them wait for earlier ones,
+// state alone.
 type writing struct {
 	entries    []journal.Entry
 	held       []journal.Put
 	durability journal.Durability // of held
 }
 
-// add takes a result, and those that it releases. Under Options.ordered_results it is held back as long as an earlier
-// one of the turn is missing; the ending itself is kept until then.
+// add takes a result, and those that it releases. Under Options.ordered_results it is held back as
+// long as an earlier one of the turn is missing; the ending itself is kept until then.
 func (w *writing) add(t *turn, use *pipeline.Use, result journal.Entry) {
 	if t.ordered == nil {
 		w.entries = append(w.entries, result)
@@ -284,14 +287,15 @@ func (rec *recorder) remove(its *state, t *turn, e ending) {
 	its.used = time.Now()
 	t.outcomes[e.ended.Outcome]++
 	t.work += e.ended.Usage.Ran
-	if len(rec.s.notifier.batchHooks()) > 0 {
+	if rec.s.mayRun(hook.PostToolBatch, "", false) {
 		t.hookCalls[e.use.Index] = batchCall(e)
 	}
 	rec.finishTurn(its, t)
 }
 
-// keep waits until something is in the journal, and writes it again for as long as the disk is full: a result is never
-// lost. False: the journal takes nothing any more, which every stream is told unless the daemon is ending.
+// keep waits until something is in the journal, and writes it again for as long as the disk is
+// full: a result is never lost. False: the journal takes nothing any more, which every stream is
+// told unless the daemon is ending.
 func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal.Pending) bool {
 	_, err := pending.Wait()
 	for errors.Is(err, journal.ErrFull) {
@@ -316,3 +320,66 @@ func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal
 
 // fullRetry is how long a result waits before it is written to a full disk again.
 const fullRetry = 250 * time.Millisecond
+
+// live is a call whose act has begun. Used in the session's update alone; the output looks after
+// itself.
+type live struct {
+	use   *pipeline.Use
+	since time.Time
+	kept  *checkpoint.Row // nil: nothing was kept of what it may change
+	out   *spool.Output   // nil: nothing printed yet
+	step  tools.Step
+	steps int // how many steps there were
+}
+
+// printed is how much the call has printed, in bytes.
+func (l *live) printed() int64 {
+	if l == nil || l.out == nil {
+		return 0
+	}
+	return l.out.Total()
+}
+
+// outputCreated makes a call's output followable.
+func (rec *recorder) outputCreated(c *pipeline.Call, out *spool.Output) {
+	rec.s.update(func(its *state) {
+		if l := its.ledger.live[c.Key]; l != nil {
+			l.out = out
+		}
+		its.ledger.wakeWaiters()
+	})
+	rec.s.work.Go(func() {
+		for !out.Ended() {
+			changed := out.Changed()
+			rec.wakeStreams()
+			if out.Ended() {
+				return
+			}
+			<-changed
+		}
+	})
+}
+
+// stepped takes the newest step of a call.
+func (rec *recorder) stepped(key string, step tools.Step) {
+	rec.s.update(func(its *state) {
+		if l := its.ledger.live[key]; l != nil {
+			l.step = step
+			l.steps++
+		}
+	})
+	rec.wakeStreams()
+}
+
+// wakeStreams wakes every stream: there may be something new beside the journal.
+func (rec *recorder) wakeStreams() {
+	for _, stream := range rec.s.attachments.attached() {
+		stream.wakeUp()
+	}
+}
+
+// wakeWaiters wakes those who wait for a call to print or to end.
+func (l *ledger) wakeWaiters() {
+	close(l.news)
+	l.news = make(chan struct{})
+}

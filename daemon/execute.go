@@ -1,5 +1,5 @@
-// The Execute stream: who attaches to which session, and how a stream ends. What the client says there is in
-// receive.go, what is sent to it in stream.go; of neither anything is known here.
+// The Execute stream: who attaches to which session, and how a stream ends. What the client says
+// there is in receive.go, what is sent to it in stream.go; of neither anything is known here.
 
 package daemon
 
@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,14 +16,11 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
 )
-
-type toolServer struct {
-	tooldv1.UnimplementedToolServiceServer
-	daemon *Daemon
-}
 
 // Execute serves one stream.
 func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
@@ -64,8 +62,9 @@ func (l *lifecycle) countStream(n int) {
 	l.busy = time.Now()
 }
 
-// startServers runs the stream until it is over, and takes it out of its session. It waits neither for a Send to a client
-// that does not read nor for a Recv: both end when the method has returned. receive may be nil.
+// serve runs the stream until it is over, and takes it out of its session. It waits neither for a
+// Send to a client that does not read nor for a Recv: both end when the method has returned.
+// receive may be nil.
 func (st *stream) serve(ctx context.Context, receive func() error) error {
 	defer st.session.attachments.detach(st)
 	sent, received := make(chan error, 1), make(chan error, 1) // so that neither goroutine waits at its end
@@ -138,7 +137,8 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	return st, s.attachments.attach(g.Context(), st, request)
 }
 
-// yieldsLocked returns why an Attach that gives way to others is refused; nil: no client uses the session, or it does not give way. The caller has locked joining.
+// yieldsLocked returns why an Attach that yields to others is refused; nil: no client uses the
+// session, or it does not give way. The caller has locked joining.
 func (at *attachments) yieldsLocked(a *tooldv1.Attach) error {
 	return view(at.s, func(its *state) error {
 		if !a.GetYield() || its.clients.main == nil && len(its.ledger.turns) == 0 {
@@ -168,16 +168,16 @@ func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
 	_, known := d.sessions.find(a.GetSessionId())
 	switch {
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
-		return apierror.New(codes.InvalidArgument, "invalid_role", "attach.role has the value %d, which this daemon does not know.", a.GetRole()).At("attach.role")
+		return apierror.Invalidf("invalid_role", "attach.role", "attach.role has the value %d, which this daemon does not know.", a.GetRole())
 	case max(len(a.GetClient().GetName()), len(a.GetClient().GetVersion())) > maxClient:
-		return apierror.New(codes.InvalidArgument, "invalid_client", "attach.client has a name or version of more than %d bytes.", maxClient).At("attach.client")
+		return apierror.Invalidf("invalid_client", "attach.client", "attach.client has a name or version of more than %d bytes.", maxClient)
 	case !known && a.GetAfterSeq() > 0 && (a.GetSessionId() == "" || len(a.GetRoots()) > 0):
-		return beyondEnd(short(a.GetSessionId()), a.GetAfterSeq(), 0).At("attach.after_seq")
+		return beyondEnd(convert.Short(a.GetSessionId()), a.GetAfterSeq(), 0).At("attach.after_seq")
 	}
 	if err := checkEnv(a.GetEnv()); err != nil {
 		return err
 	}
-	if err := d.checkOptions(a.GetOptions(), clientToolNames(a.GetClientTools())); err != nil {
+	if err := d.checkOptions(a.GetOptions(), convert.Each(a.GetClientTools(), (*tooldv1.ClientTool).GetName)); err != nil {
 		return err
 	}
 	if text := a.GetOptions().GetSettingsJson(); text != "" {
@@ -191,17 +191,18 @@ func checkEnv(env map[string]string) error {
 	for name, value := range env {
 		size += len(name) + len(value) + 2
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return apierror.New(codes.InvalidArgument, "invalid_env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", short(name)).At("attach.env")
+			return apierror.Invalidf("invalid_env", "attach.env", "attach.env holds %q, which cannot be a variable: a name is not empty and has no \"=\", and neither it nor the value has a NUL.", convert.Short(name))
 		}
 	}
 	if size > maxEnv {
-		return apierror.New(codes.InvalidArgument, "invalid_env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv).At("attach.env")
+		return apierror.Invalidf("invalid_env", "attach.env", "attach.env has %d bytes, and at most %d are taken.", size, maxEnv)
 	}
 	return nil
 }
 
-// find returns the session of who's of that name, or a new one with those options when there are roots for it or no name. What is
-// recorded behind the number after is news to the caller, also what its options changed.
+// find returns the session of who's of that name, or a new one with those options when there are
+// roots for it or no name. What is recorded behind the number after is news to the caller, also
+// what its options changed.
 func (d *Daemon) find(who access.Principal, name string, roots []string, options *tooldv1.Options) (s *session, after uint64, err error) {
 	if s, err := d.sessions.bringBackFor(who, name); err != nil {
 		return nil, 0, err
@@ -209,7 +210,7 @@ func (d *Daemon) find(who access.Principal, name string, roots []string, options
 		return s, s.log.Last(), nil
 	}
 	if name != "" && len(roots) == 0 {
-		return nil, 0, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q. Send roots to make one of this name.", short(name)).At("session_id")
+		return nil, 0, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q. Send roots to make one of this name.", convert.Short(name))
 	}
 	if s, err = d.sessions.newSession(who, name, roots, options, named); err != nil {
 		return nil, 0, err
@@ -243,7 +244,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
 	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-	st.arrival, st.pid = arrivalOf(ctx), access.PIDOf(ctx)
+	st.arrival, st.pid = admissionOf(ctx).arrival, access.PIDOf(ctx)
 	if err := at.refuse(its, st, a); err != nil {
 		st.cursor.Close()
 		return err
@@ -259,13 +260,12 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	if st.answers {
 		at.s.asker.askAgain(its)
 	}
-	st.hello = at.hello(its, standing)
-	texts, details := warningsOf(at.missed(st.sent))
-	st.hello.Warnings, st.hello.WarningDetails = append(st.hello.Warnings, texts...), append(st.hello.WarningDetails, details...)
+	st.hello = at.hello(its, standing, st.sent)
 	return nil
 }
 
-// refuse returns why the session does not take a stream; nil: it does, and what the stream brings is reserved.
+// refuse returns why the session does not take a stream; nil: it does, and what the stream brings
+// is reserved.
 func (at *attachments) refuse(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
 	case its.stopping:
@@ -283,7 +283,7 @@ func (at *attachments) closed() error {
 	if err := at.s.daemon.life.takesNew(); err != nil {
 		return err
 	}
-	return apierror.New(codes.NotFound, "unknown_session", "The session %q is closed.", at.s.name)
+	return apierror.NotFoundf("unknown_session", "", "The session %q is closed.", at.s.name)
 }
 
 // lead makes st the main stream, and ends the one that was.
@@ -298,13 +298,13 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 	}
 }
 
-// hello describes the session to a stream that attaches.
-func (at *attachments) hello(its *state, st *policySnapshot) *tooldv1.Attached {
+// hello describes the session to a stream that attaches behind the record after.
+func (at *attachments) hello(its *state, st *policySnapshot, after uint64) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
-		Features: features, Roots: cleanAll(at.s.meta.Roots),
+		Features: features, Roots: convert.Each(at.s.meta.Roots, convert.Clean),
 	}
-	hello.Warnings, hello.WarningDetails = warningsOf(st.warnings)
+	hello.Warnings, hello.WarningDetails = convert.Warnings(append(slices.Clip(st.warnings), at.missed(after)...))
 	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
 	}
@@ -350,4 +350,14 @@ func (at *attachments) keeps(its *state) bool {
 		return false
 	}
 	return !at.s.meta.Anonymous
+}
+
+// recordClient records who uses the session from now on, unless that is who used it before. client
+// is what the client says of itself; nil: nothing.
+func (at *attachments) recordClient(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
+	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
+	if before := its.clients.peer; before == nil || *before != now {
+		its.clients.peer = &now
+		its.ledger.append(entry(nil, pipeline.Changed{Peer: &now}))
+	}
 }

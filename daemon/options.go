@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
@@ -26,8 +26,8 @@ import (
 	"github.com/toold/toold/tools/text/nearest"
 )
 
-// setOptions merges options that checkOptions has passed. They are in force from the next turn, permission_mode and
-// settings at once.
+// setOptions merges options that checkOptions has passed. They are in force from the next turn,
+// permission_mode and settings at once.
 func (s *session) setOptions(change *tooldv1.Options) error {
 	if change == nil {
 		return nil
@@ -40,7 +40,7 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 		return err
 	}
 	if at := now.SessionHooks; at != nil && s.meta.owner().Remote() {
-		return apierror.New(codes.FailedPrecondition, "hooks_not_remote", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at).At("options.settings_json")
+		return apierror.Preconditionf("hooks_not_remote", "options.settings_json", "%s names hooks, which run as the daemon's user and outside the sandbox. Over TCP a session brings none.", at)
 	}
 	if err := s.takeOptions(change, before, now); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *session) setOptions(change *tooldv1.Options) error {
 	return nil
 }
 
-// takeOptions keeps options and tells when they change the mode.
+// takeOptions keeps options and records when they change the mode.
 func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Settings) error {
 	return view(s, func(its *state) error {
 		after := merged(its.options, change)
@@ -63,20 +63,19 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 		if err != nil {
 			return err
 		}
-		if err := s.account.Hold(quota.Options, optionBytes(after, its.shell.env)); err != nil {
-			return quotaRefusal(err, "options")
+		if over := s.account.Hold(quota.Options, optionBytes(after, its.shell.env)); over != nil {
+			return quotaRefusal(over, "options")
 		}
 		state := journal.Put{Key: keyOptions, Value: kept}
-		mode := modeOf(after, now)
-		changed := mode != modeOf(its.options, before)
+		had, mode := modeOf(its.options, before), modeOf(after, now)
 		its.options = after
-		if !changed {
+		if mode == had {
 			its.ledger.keep(state)
-			return nil
-		}
-		its.ledger.append(entry(nil, pipeline.Changed{Mode: &mode}, state))
-		if mode == permission.BypassPermissions {
-			its.ledger.append(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+		} else {
+			its.ledger.append(entry(nil, pipeline.Changed{Mode: &mode}, state))
+			if mode == permission.BypassPermissions {
+				its.ledger.append(entry(nil, pipeline.Noticed{Code: "bypass_mode", Message: s.daemon.bypassWarning()}))
+			}
 		}
 		return nil
 	})
@@ -86,7 +85,7 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 func (s *session) settingsChanged(before, now *policySnapshot) {
 	for _, warning := range now.warnings {
 		if !slices.Contains(before.warnings, warning) {
-			s.notifier.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning.Text})
+			s.notify(nil, pipeline.Noticed{Code: "settings_warning", Message: warning.Text})
 		}
 	}
 	s.goUnlessStopping(func(context.Context) {
@@ -117,17 +116,18 @@ func (d *Daemon) bypassWarning() string {
 // maxNamed is how many tools a client may name.
 const maxNamed = 1000
 
-// maxSettings is how many bytes the settings of a session may have. They are kept for as long as it is open.
+// maxSettings is how many bytes the settings of a session may have. They are kept for as long as it
+// is open.
 const maxSettings = 256 << 10
 
-// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in ones that the client brings
-// along.
+// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in
+// ones that the client brings along.
 func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	unserved := func(field string) error {
-		return apierror.New(codes.FailedPrecondition, "not_served", "options.%s is not served by this daemon yet. Leave it unset.", field).At("options." + field)
+		return apierror.Preconditionf("not_served", "options."+field, "options.%s is not served by this daemon yet. Leave it unset.", field)
 	}
 	invalid := func(field, format string, args ...any) error {
-		return apierror.New(codes.InvalidArgument, "invalid_option", "options.%s %s.", field, fmt.Sprintf(format, args...)).At("options." + field)
+		return apierror.Invalidf("invalid_option", "options."+field, "options.%s %s.", field, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case o == nil:
@@ -141,9 +141,8 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 		return invalid("settings_json", "has %d bytes, and at most %d are taken", len(o.GetSettingsJson()), maxSettings)
 	}
 	if names := o.GetTools().GetNames(); len(names) > 0 {
-		for _, program := range d.settings.Load(settings.Scope{Session: o.GetSettingsJson()}).Programs {
-			others = append(others, program.Name)
-		}
+		programs := d.settings.Load(settings.Scope{Session: o.GetSettingsJson()}).Programs
+		others = append(others, convert.Each(programs, func(p settings.Program) string { return p.Name })...)
 		if why := unfitNames(names, d.toolNames(), others); why != "" {
 			return invalid("tools", "%s", why)
 		}
@@ -158,16 +157,17 @@ func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
 	return unknown
 }
 
-// unfitNames returns what is wrong with a list of tools; empty: nothing. Of most names it is not known yet whether there will be
-// such a tool: settings name some, servers and other clients bring more. others are those that are known. A built-in one that
-// is misspelled is told apart from them by how near it is.
+// unfitNames returns what is wrong with a list of tools; empty: nothing. Of most names it is not
+// known yet whether there will be such a tool: settings name some, servers and other clients bring
+// more. others are those that are known. A built-in one that is misspelled is told apart from them
+// by how near it is.
 func unfitNames(names, builtIn, others []string) string {
 	if len(names) > maxNamed {
 		return fmt.Sprintf("names %d tools, and at most %d are taken", len(names), maxNamed)
 	}
 	for _, name := range names {
 		if !pool.IsName(name) {
-			return fmt.Sprintf("names %q, which can be no tool: a name has at most 64 letters, digits, _ and -; all tools of an MCP server are mcp__server or mcp__server__*, and there are no other patterns", short(name))
+			return fmt.Sprintf("names %q, which can be no tool: a name has at most 64 letters, digits, _ and -; all tools of an MCP server are mcp__server or mcp__server__*, and there are no other patterns", convert.Short(name))
 		}
 		if near := misspelled(name, builtIn); near != "" && !slices.Contains(others, name) {
 			return fmt.Sprintf("names %q, and probably %s is meant", name, near)
@@ -176,8 +176,9 @@ func unfitNames(names, builtIn, others []string) string {
 	return ""
 }
 
-// misspelled returns the built-in tool that is meant by a name that differs in a letter or two; empty: none, or the name is one
-// of theirs. A short name has too many neighbours to be taken for one of them.
+// misspelled returns the built-in tool that is meant by a name that differs in a letter or two;
+// empty: none, or the name is one of theirs. A short name has too many neighbours to be taken for
+// one of them.
 func misspelled(name string, builtIn []string) (near string) {
 	for _, known := range builtIn {
 		if name == known {
@@ -194,10 +195,18 @@ func misspelled(name string, builtIn []string) (near string) {
 
 // sameLetters reports whether two words differ in the places of their letters alone.
 func sameLetters(a, b string) bool {
-	letters := func(word string) []byte {
-		list := []byte(strings.ToLower(word))
-		slices.Sort(list)
-		return list
+	one, other := []byte(strings.ToLower(a)), []byte(strings.ToLower(b))
+	slices.Sort(one)
+	slices.Sort(other)
+	return slices.Equal(one, other)
+}
+
+// merged returns base with every field that is set in change.
+func merged(base, change *tooldv1.Options) *tooldv1.Options {
+	into := proto.CloneOf(base)
+	if change.GetTools() != nil {
+		into.Tools = nil // a merge would append
 	}
-	return slices.Equal(letters(a), letters(b))
+	proto.Merge(into, change)
+	return into
 }

@@ -1,11 +1,13 @@
-// Which tools a session has: what the daemon is built with, what settings name, what its MCP servers and its clients
-// bring, put together by the pool package, and told to clients when it changes.
+// Which tools a session has: what the daemon is built with, what settings name, what its MCP
+// servers and its clients bring, put together by the pool package, and told to clients when it
+// changes.
 
 package daemon
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,15 +18,18 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/mcp"
 	"github.com/toold/toold/tools/text/nearest"
 )
 
-// A dynamic is what comes and goes of a session's tools while it is open. It is not changed once it is made.
+// A dynamicTools is what comes and goes of a session's tools while it is open. It is not changed
+// once it is made.
 type dynamicTools struct {
 	servers []tools.Tool // of MCP servers
 	clients []tools.Tool
@@ -53,12 +58,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if p := c.pooled.Load(); p != nil && p.policy == st && p.options == options && p.supply == supplied {
 		return p.Pool
 	}
-	list := slices.Concat(c.judge.daemon.Tools, st.programs)
-	var active []string
-	if supplied != nil {
-		list = slices.Concat(list, supplied.servers, supplied.clients)
-		active = supplied.active
-	}
+	list := slices.Concat(c.judge.daemon.Tools, st.programs, supplied.servers, supplied.clients)
 	env := &tools.Env{Dir: b.shell.dir, Environ: b.shell.environ(st), Languages: c.judge.languages}
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
@@ -73,18 +73,20 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if c.judge.meta.Anonymous { // a client that names a tool there knows it, and no prompt is made of its tools
 		deferAbove = -1
 	}
-	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, active)
+	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, supplied.active)
 	c.pooled.Store(&pooled{made, st, options, supplied})
 	return made
 }
 
-// refreshedPool also asks again what a tool needs that may have come or gone beside the settings, such as a program.
+// refreshedPool also asks again what a tool needs that may have come or gone beside the settings,
+// such as a program.
 func (c *catalog) refreshedPool(options *tooldv1.Options) *pool.Pool {
 	c.pooled.Store(nil)
 	return c.pool(options)
 }
 
-// refreshTools changes what comes and goes, and tells clients when they have other tools by that. It must not be called inside an update.
+// refreshTools changes what comes and goes, and notifies clients when they have other tools by
+// that. It must not be called inside an update.
 func (h *toolHost) refreshTools(change func(*dynamicTools)) {
 	h.s.update(func(its *state) { its.toolset.changeDynamic(change) })
 	h.announceTools()
@@ -92,10 +94,7 @@ func (h *toolHost) refreshTools(change func(*dynamicTools)) {
 
 // changeDynamic does the first half.
 func (t *toolset) changeDynamic(change func(*dynamicTools)) {
-	next := dynamicTools{}
-	if t.dynamic != nil {
-		next = *t.dynamic
-	}
+	next := *t.dynamic
 	change(&next)
 	t.dynamic = &next
 }
@@ -107,7 +106,8 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
-// announceTools notifies clients if the session's tools have changed since the last notice. It must not be called inside an update.
+// announceTools notifies clients if the session's tools have changed since the last notice. It must
+// not be called inside an update.
 func (h *toolHost) announceTools() {
 	h.announcing.Lock()
 	defer h.announcing.Unlock()
@@ -126,40 +126,36 @@ func (h *toolHost) announceTools() {
 }
 
 // changesIn puts what has come and gone into a clause.
-func changesIn(c toolsChanged) string {
-	text := ""
-	for _, part := range []struct {
-		verb  string
-		names []string
-	}{{"added", c.Added}, {"removed", c.Removed}} {
-		names := part.names
-		if len(names) == 0 {
-			continue
-		}
-		more := ""
-		if len(names) > shownTools {
-			more = fmt.Sprintf(" and %d more", len(names)-shownTools)
-			names = names[:shownTools]
-		}
-		text += "; " + part.verb + ": " + strings.Join(names, ", ") + more
+func changesIn(c toolsChanged) (text string) {
+	if len(c.Added) > 0 {
+		text += "; added: " + someOf(c.Added)
+	}
+	if len(c.Removed) > 0 {
+		text += "; removed: " + someOf(c.Removed)
 	}
 	return text
 }
 
-// shownTools is how many names of tools stand in a sentence.
-const shownTools = 10
+// someOf names the first of a list in a sentence, and counts the rest.
+func someOf(names []string) string {
+	if more := len(names) - shownSome; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shownSome], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// shownSome is how many names stand in a sentence.
+const shownSome = 10
 
 // without returns the names that are not among others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// activate adds deferred tools to those that the session has, and gives those that are new among them.
+// activate adds deferred tools to those that the session has, and returns those that are new among
+// them.
 func (h *toolHost) activate(its *state, names []string) (fresh []string) {
-	var before []string
-	if its.toolset.dynamic != nil {
-		before = its.toolset.dynamic.active
-	}
+	before := its.toolset.dynamic.active
 	if fresh = without(names, before); len(fresh) > 0 {
 		its.toolset.changeDynamic(func(next *dynamicTools) { next.active = slices.Concat(before, fresh) })
 		h.s.Later(func(context.Context) { h.announceTools() })
@@ -189,7 +185,8 @@ func (c *catalog) find(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
-// lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil: there is none.
+// lookUp finds the tool for a call, or what stands for it while its MCP server is starting; nil:
+// there is none.
 func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
 	if tool := h.find(name, options); tool != nil {
 		return tool
@@ -200,14 +197,9 @@ func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
 	return nil
 }
 
-func (d *Daemon) toolNames() []string { return namesOf(d.Tools) }
+func (d *Daemon) toolNames() []string { return convert.Each(d.Tools, nameOf) }
 
-func namesOf(list []tools.Tool) (names []string) {
-	for _, tool := range list {
-		names = append(names, tool.Spec().Name)
-	}
-	return names
-}
+func nameOf(tool tools.Tool) string { return tool.Spec().Name }
 
 // unknownTool is the fault of a tool use whose tool the session does not have.
 func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Error {
@@ -215,9 +207,9 @@ func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 	e := p.Find(name)
 	switch {
 	case e == nil && len(p.Names()) == 0:
-		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", short(name))
+		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", convert.Short(name))
 	case e == nil:
-		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools returns all.", short(name), strings.Join(nearestOf(name, p.Names()), ", "))
+		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools returns all.", convert.Short(name), strings.Join(nearestOf(name, p.Names()), ", "))
 	case e.Forbidden:
 		return fault.Invalidf("unknown_tool", "This session has no tool %s. %s Nothing but a change of that rule brings it back.", name, e.Unavailable)
 	case e.Deferred:
@@ -237,9 +229,9 @@ func nearestOf(name string, names []string) []string {
 // ListTools returns the tools that a session sees, or a new one on the default root would see.
 func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
 	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_MCP {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_format", "format has the value %d, which this daemon does not know.", request.GetFormat()).At("format")
+		return nil, apierror.Invalidf("invalid_format", "format", "format has the value %d, which this daemon does not know.", request.GetFormat())
 	}
-	c, err := t.listing(ctx, request.GetSessionId())
+	c, err := t.listing(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -247,26 +239,26 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {
 		if e.Unavailable == "" || request.GetIncludeUnavailable() {
-			response.Tools = append(response.Tools, toolOf(e, request.GetIncludeUnavailable()))
+			response.Tools = append(response.Tools, convert.Tool(e, request.GetIncludeUnavailable()))
 		}
 	}
 	for _, e := range p.Dropped {
 		if request.GetIncludeUnavailable() {
-			response.Tools = append(response.Tools, toolOf(e, true))
+			response.Tools = append(response.Tools, convert.Tool(e, true))
 		}
 	}
-	if format, some := formatIn(request.GetFormat()); some {
+	if format, some := convert.FormatIn(request.GetFormat()); some {
 		response.DefinitionsJson, err = p.Definitions(format)
 	}
-	return response, cmp.Or(err, fitting(response))
+	return response, cmp.Or(err, shortenList(response))
 }
 
 // maxListed is how many bytes a list may have: most clients take messages of 4 MiB.
 const maxListed = 3 << 20
 
-// fitting leaves out of a list that is too long what it says twice, and what the session does not have. The error says that it
-// is too long all the same.
-func fitting(list *tooldv1.ListToolsResponse) error {
+// shortenList leaves out of a list that is too long what it says twice, and what the session does
+// not have. The error means that it is too long all the same.
+func shortenList(list *tooldv1.ListToolsResponse) error {
 	said := list.GetDefinitionsJson() != ""
 	for _, tool := range list.GetTools() {
 		if proto.Size(list) <= maxListed {
@@ -282,14 +274,14 @@ func fitting(list *tooldv1.ListToolsResponse) error {
 	return nil
 }
 
-// listing returns the tools that are listed: those of the session of that name, when its MCP servers have had time to start, or
-// those that a new session would have.
-func (t *toolServer) listing(ctx context.Context, name string) (*catalog, error) {
-	if name == "" {
+// listing returns the tools that are listed: those of the session of that name, when its MCP
+// servers have had time to start, or those that a new session would have.
+func (t *toolServer) listing(ctx context.Context, request sessionRequest) (*catalog, error) {
+	if request.GetSessionId() == "" {
 		j, err := t.daemon.imagined(principalOf(ctx), nil, nil)
 		return &catalog{judge: j}, err
 	}
-	s, err := t.daemon.sessions.openSession(principalOf(ctx), name)
+	s, err := t.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -299,5 +291,78 @@ func (t *toolServer) listing(ctx context.Context, name string) (*catalog, error)
 	return &s.tools.catalog, nil
 }
 
-// listWait is how long a list waits for MCP servers that start. Those that come later are told by a Notice.
+// listWait is how long a list waits for MCP servers that start. Those that come later are told by a
+// Notice.
 const listWait = 5 * time.Second
+
+// pending stands for a tool that is not there yet. Its calls run alone: whether the tool only reads
+// is not known.
+type pending struct {
+	session *session
+	name    string
+	options *tooldv1.Options
+}
+
+// Spec returns what is known of the tool.
+func (p *pending) Spec() tools.Spec {
+	return tools.Spec{Name: p.name, Origin: tools.MCP, TimeLimit: time.Minute, OpenWorld: true}
+}
+
+// Parse takes everything: the schema is still to come.
+func (p *pending) Parse(input json.RawMessage) (tools.Action, error) {
+	return &waiting{pending: p, input: input}, nil
+}
+
+// A waiting action becomes one of the tool when its state is checked.
+type waiting struct {
+	*pending
+	input json.RawMessage
+	real  tools.Action
+}
+
+func (w *waiting) Effects() tools.Effects {
+	return tools.Effects{External: "an MCP server", Opaque: true, Reason: "it is a tool of an MCP server"}
+}
+
+func (w *waiting) TimeLimit() time.Duration { return 0 }
+
+// Check waits for the server, and then checks as the tool does.
+func (w *waiting) Check(ctx context.Context, env *tools.Env) (tools.Preview, error) {
+	w.session.tools.awaitServers(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return tools.Preview{}, err
+	}
+	tool, err := w.tool(ctx)
+	if err != nil {
+		return tools.Preview{}, err
+	}
+	if w.real, err = tool.Parse(w.input); err != nil {
+		return tools.Preview{}, err
+	}
+	return w.real.Check(ctx, env)
+}
+
+// tool returns the tool, for which servers that did not start are tried once more. The error is
+// why it is not there.
+func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
+	if tool := w.session.tools.find(w.name, w.options); tool != nil {
+		return tool, nil
+	}
+	for _, server := range w.session.tools.servers.Servers() {
+		if server.State == mcp.Ready || !strings.HasPrefix(w.name, mcp.Prefix(server.Name)+"__") {
+			continue
+		}
+		if err := w.session.tools.servers.Revive(ctx, server.Name); err != nil {
+			return nil, err
+		}
+	}
+	w.session.tools.serversChanged() // which may not have heard of it yet
+	if tool := w.session.tools.find(w.name, w.options); tool != nil {
+		return tool, nil
+	}
+	return nil, w.session.tools.unknownTool(w.name, w.options)
+}
+
+func (w *waiting) Run(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	return w.real.Run(ctx, env)
+}

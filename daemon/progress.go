@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/spool"
@@ -24,7 +25,8 @@ const (
 	chunkBytes = 30 << 10
 	// chunkEvery is how long output is gathered, after the first byte, before it is sent.
 	chunkEvery = 20 * time.Millisecond
-	// chunksAtOnce bounds what is sent of one call before records and other calls have their turn again.
+	// chunksAtOnce bounds what is sent of one call before records and other calls have their turn
+	// again.
 	chunksAtOnce = 32
 	// heartbeatEvery is how often a silent call is heard of.
 	heartbeatEvery = 5 * time.Second
@@ -55,7 +57,8 @@ func (st *stream) followCall(key string) *followed {
 	})
 }
 
-// sendProgress sends what is new of the calls that run, and says how soon it is to be called again.
+// sendProgress sends what is new of the calls that run, and returns how soon it is to be called
+// again.
 func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 	due = heartbeatEvery
 	for key, f := range st.running {
@@ -72,12 +75,19 @@ func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 	return due, nil
 }
 
-// sendNewest sends what is new of one call: output, else a step, else, when it has been silent for long, a heartbeat.
+// sendNewest sends what is new of one call: output, else a step, else, when it has been silent for
+// long, a heartbeat.
 func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.Duration, err error) {
-	step, steps, runs := st.newest(key, f)
-	if !runs {
+	l := view(st.session, func(its *state) (l live) {
+		if found := its.ledger.live[key]; found != nil {
+			l = *found
+		}
+		return l
+	})
+	if l.use == nil {
 		return heartbeatEvery, nil // its result is on the way
 	}
+	f.output = l.out
 	if f.output != nil && f.output.Total() > f.pos {
 		if wait := chunkEvery - now.Sub(f.last); f.pos > 0 && wait > 0 && f.output.Total()-f.pos < chunkBytes {
 			return wait, nil
@@ -90,8 +100,9 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 		return 0, nil
 	}
 	switch {
-	case steps > f.steps:
-		f.steps = steps
+	case l.steps > f.steps:
+		f.steps = l.steps
+		step := &tooldv1.Step{Message: convert.Clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}
 		err = st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Step{Step: step}})
 	case now.Sub(f.last) >= heartbeatEvery:
 		err = st.sendUpdate(f, now, &tooldv1.Progress{})
@@ -99,22 +110,8 @@ func (st *stream) sendNewest(key string, f *followed, now time.Time) (due time.D
 	return max(0, heartbeatEvery-now.Sub(f.last)), err
 }
 
-// newest looks at the call's present state.
-func (st *stream) newest(key string, f *followed) (step *tooldv1.Step, steps int, runs bool) {
-	st.session.update(func(its *state) {
-		l := its.ledger.live[key]
-		if l == nil {
-			step, steps, runs = nil, 0, false
-			return
-		}
-		f.output = l.out
-		step, steps, runs = &tooldv1.Step{Message: clean(l.step.Message), Done: l.step.Done, Total: l.step.Total}, l.steps, true
-	})
-	return step, steps, runs
-}
-
-// lastProgress sends what the call has printed up to now, which is its end, as far as it is not too much, and stops
-// following it. What a background task prints later belongs to no call.
+// lastProgress sends what the call has printed up to now, which is its end, as far as it is not too
+// much, and stops following it. What a background task prints later belongs to no call.
 func (st *stream) lastProgress(key string) error {
 	f := st.running[key]
 	delete(st.running, key)
@@ -134,8 +131,8 @@ func (st *stream) lastProgress(key string) error {
 	return nil
 }
 
-// sendChunk takes the next stretch of a call's output, if there is one, and sends it. A character that is cut in two is
-// sent with its second half.
+// sendChunk takes the next stretch of a call's output, if there is one, and sends it. A character
+// that is cut in two is sent with its second half.
 func (st *stream) sendChunk(f *followed, now time.Time) (more bool, err error) {
 	if behind := f.output.Total() - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
@@ -168,8 +165,8 @@ func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, of
 		return nil
 	}
 	chunk := &tooldv1.OutputChunk{
-		Channel: channelOf(channel), Offset: uint64(offset), Skipped: uint64(offset - f.next[channel]),
-		Data: &tooldv1.OutputChunk_Text{Text: clean(string(data))},
+		Channel: tooldv1.Channel(channel + 1), Offset: uint64(offset), Skipped: uint64(offset - f.next[channel]),
+		Data: &tooldv1.OutputChunk_Text{Text: convert.Clean(string(data))},
 	}
 	if st.bytes {
 		chunk.Data = &tooldv1.OutputChunk_Raw{Raw: data}
@@ -178,7 +175,8 @@ func (st *stream) sendText(f *followed, now time.Time, channel spool.Channel, of
 	return st.sendUpdate(f, now, &tooldv1.Progress{Update: &tooldv1.Progress_Output{Output: chunk}})
 }
 
-// incomplete returns where a character begins at the end of data whose bytes are not all there; len(data) if none does.
+// incomplete returns where a character begins at the end of data whose bytes are not all there;
+// len(data) if none does.
 func incomplete(data []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
 		if at := len(data) - back; utf8.RuneStart(data[at]) {

@@ -1,5 +1,6 @@
-// Questions: asked of all clients that can answer, closed by the first answer, withdrawn when they no longer matter. What is
-// asked about, and what a yes is worth, is the pipeline's and not known here.
+// Questions: asked of all clients that can answer, closed by the first answer, withdrawn when they
+// no longer matter. What is asked about, and what a yes is worth, is the pipeline's and not known
+// here.
 
 package daemon
 
@@ -8,11 +9,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -21,15 +23,19 @@ import (
 )
 
 // An asker asks people: about calls, about servers of a workspace, and for what tools want to know.
-type asker struct{ s *session }
+type asker struct {
+	s         *session
+	approving sync.Mutex // held while servers are asked about, so that the newest settings are the last to count
+}
 
-// asked is a question that is open, or answered with yes before its call's turn has come. Used in the session's update alone,
-// but for settled.
+// asked is a question that is open, or answered with yes before its call's turn has come. Used in
+// the session's update alone, but for settled.
 type asked struct {
-	key      string            // of the call, or of what else it is about
-	use      *pipeline.Use     // nil: it is about no call
-	question pipeline.Question // without Input and Diff, if it is about a call
-	settled  chan struct{}     // closed when done
+	key      string              // of the call, or of what else it is about
+	use      *pipeline.Use       // nil: it is about no call
+	server   *settings.MCPServer // that it is about; nil: it is about a call
+	question pipeline.Question   // without Input and Diff, if it is about a call
+	settled  chan struct{}       // closed when done
 	done     bool
 	input    string // what is to be run instead, as JSON; empty: as asked
 	err      error  // why it was not allowed
@@ -40,19 +46,17 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	if isOwn(c) {
 		return "", nil
 	}
-	if q.Form != nil && len(q.Form.Schema) > shownInput {
-		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown. It was not asked.", c.Name, len(q.Form.Schema), shownInput)
+	if q.Form != nil && len(q.Form.Schema) > convert.ShownInput {
+		return "", fault.Invalidf("too_large", "The form that %s wants to be filled in has %d bytes, but at most %d are shown. It was not asked.", c.Name, len(q.Form.Schema), convert.ShownInput)
 	}
 	var a *asked
 	ask.s.update(func(its *state) {
-		a = its.questions.asked[c.Key]
-		if a != nil && !a.question.Same(q) {
+		if a = its.questions.asked[c.Key]; a != nil && a.question.Same(q) {
+			return
+		} else if a != nil {
 			ask.withdraw(its, a, errMoot, "what it asks for has changed")
-			a = nil
 		}
-		if a == nil {
-			a = ask.openIfNew(its, c, q)
-		}
+		a = ask.open(its, c.Key, &c.Use, q)
 	})
 	if a == nil {
 		return "", ask.cannotAsk(q)
@@ -60,7 +64,11 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	select {
 	case <-a.settled:
 	case <-ctx.Done():
-		ask.abandon(a)
+		ask.s.update(func(its *state) { // other questions than forms end with their calls
+			if q.Form != nil && its.questions.asked[a.key] == a {
+				ask.withdraw(its, a, errMoot, "its answer is no longer needed")
+			}
+		})
 		return "", context.Cause(ctx)
 	}
 	ask.s.update(func(its *state) {
@@ -70,15 +78,6 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	return input, err
 }
 
-// abandon withdraws a form that its tool does not wait for any more. Other questions end with their calls.
-func (ask *asker) abandon(a *asked) {
-	ask.s.update(func(its *state) {
-		if a.question.Form != nil && its.questions.asked[a.key] == a {
-			ask.withdraw(its, a, errMoot, "its answer is no longer needed")
-		}
-	})
-}
-
 // AskAhead puts the question before the call's turn has come.
 func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	if isOwn(c) {
@@ -86,13 +85,13 @@ func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	}
 	ask.s.update(func(its *state) {
 		if its.ledger.calls[c.Key].Open && its.questions.asked[c.Key] == nil {
-			ask.openIfNew(its, c, q)
+			ask.open(its, c.Key, &c.Use, q)
 		}
 	})
 }
 
-// askAhead has the call ask before its turn has come, when others are in front of it. One goroutine asks, in the order
-// of the calls.
+// askAhead has the call ask before its turn has come, when others are in front of it. One goroutine
+// asks, in the order of the calls.
 func (ask *asker) askAhead(c *pipeline.Call) {
 	ask.s.update(func(its *state) {
 		others := false
@@ -114,7 +113,8 @@ func (ask *asker) askAhead(c *pipeline.Call) {
 	})
 }
 
-// nextAhead is done with the first call that is to ask ahead, and gives the one behind it; nil: there is none.
+// nextAhead is done with the first call that is to ask ahead, and returns the one behind it; nil:
+// there is none.
 func (ask *asker) nextAhead() *pipeline.Call {
 	return view(ask.s, func(its *state) *pipeline.Call {
 		its.questions.ahead = its.questions.ahead[1:]
@@ -126,18 +126,13 @@ func (ask *asker) nextAhead() *pipeline.Call {
 	})
 }
 
-// openIfNew records the question; nil when no client can answer.
-func (ask *asker) openIfNew(its *state, c *pipeline.Call, q pipeline.Question) *asked {
-	return ask.open(its, c.Key, &c.Use, q)
-}
-
-// putState does so for a question that need not be about a call.
+// open records a question, which is about no call when use is nil; nil: no client can answer.
 func (ask *asker) open(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
 	if !ask.answerable(its) {
 		return nil
 	}
 	its.ledger.append(entry(use, pipeline.Asked{Question: q}))
-	ask.s.notifier.startHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
+	ask.s.startHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
 	if use != nil {
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}
@@ -172,11 +167,11 @@ func (ask *asker) close(its *state, a *asked, reason string) {
 	its.ledger.append(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
 }
 
-// answered takes an answer from a stream; the refusal says why it does not count.
+// answered takes an answer from a stream; the refusal explains why it does not count.
 func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	able := view(st.session, func(*state) bool { return st.answers && !st.halfClosed })
 	if !able {
-		return apierror.New(codes.FailedPrecondition, "cannot_answer", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
+		return apierror.Preconditionf("cannot_answer", "", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
 	if refused := st.session.asker.mayAnswer(st.pid, wire); refused != nil {
 		return refused
@@ -184,8 +179,8 @@ func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	return st.session.asker.resolve(wire)
 }
 
-// resolve takes an answer from a client; the refusal says why it does not count. A no stops the call, whether
-// its turn has come or not.
+// resolve takes an answer from a client; the refusal explains why it does not count. A no stops the
+// call, whether its turn has come or not.
 func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	rules, refused := ask.parseRules(wire.GetRemember())
 	if refused != nil {
@@ -206,6 +201,9 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 			ask.close(its, a, "answered: allowed")
 		} else {
 			ask.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
+			if a.server != nil {
+				its.questions.proposed[a.key] = true
+			}
 		}
 		form = a.question.Form != nil
 		title, rules = a.question.Title, ask.anchorRules(rules, a.question.Suggestions)
@@ -215,6 +213,9 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	})
 	if refused != nil {
 		return refused
+	}
+	if yes && a.server != nil {
+		ask.s.goUnlessStopping(func(context.Context) { ask.approve(a) })
 	}
 	if yes || a.use == nil {
 		return nil
@@ -233,13 +234,11 @@ func denied(message string) *fault.Error {
 	if message == "" {
 		return fault.Deniedf("client_denied", "The user did not allow this call.")
 	}
-	return fault.Deniedf("client_denied", "The user did not allow this call, and says: %s", shortened(message, maxAnswer))
+	return fault.Deniedf("client_denied", "The user did not allow this call, and says: %s", convert.Shortened(message, convert.ShownAnswer))
 }
 
-// maxAnswer is how many bytes of what a user says with a no stand in the result.
-const maxAnswer = 16 << 10
-
-// openQuestion finds the question that an answer is for; the refusal says why there is none, or why the answer does not fit it.
+// openQuestion finds the question that an answer is for; the refusal explains why there is none, or
+// why the answer does not fit it.
 func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apierror.Error) {
 	for _, question := range q.asked {
 		if question.question.ID == wire.GetQuestionId() && !question.done {
@@ -248,13 +247,13 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apier
 	}
 	switch {
 	case a == nil:
-		return nil, apierror.New(codes.FailedPrecondition, "question_closed", "The question %q is not open: it was answered or withdrawn, or never asked.", short(wire.GetQuestionId())).At("question_id")
+		return nil, apierror.Preconditionf("question_closed", "question_id", "The question %q is not open: it was answered or withdrawn, or never asked.", convert.Short(wire.GetQuestionId()))
 	case wire.GetInputDigest() != a.question.Digest:
-		return nil, apierror.New(codes.FailedPrecondition, "digest_mismatch", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID).At("input_digest")
+		return nil, apierror.Preconditionf("digest_mismatch", "input_digest", "The answer is not for the input that question %q shows. Answer with the question's own input_digest.", a.question.ID)
 	case wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW && wire.GetDecision() != tooldv1.Decision_DECISION_DENY:
-		return nil, apierror.New(codes.InvalidArgument, "invalid_decision", "An answer decides DECISION_ALLOW or DECISION_DENY.").At("decision")
+		return nil, apierror.Invalidf("invalid_decision", "decision", "An answer decides DECISION_ALLOW or DECISION_DENY.")
 	case len(wire.GetUpdatedInputJson()) > maxInput:
-		return nil, apierror.New(codes.InvalidArgument, "too_large", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput).At("updated_input_json")
+		return nil, apierror.Invalidf("too_large", "updated_input_json", "The updated input has %d bytes, but at most %d are taken.", len(wire.GetUpdatedInputJson()), maxInput)
 	}
 	return a, nil
 }
@@ -284,7 +283,8 @@ func (ask *asker) reviewQuestions(its *state) {
 // errMoot is that of questions whose calls do not wait for them.
 var errMoot = fault.Deniedf("cannot_ask", "The question was withdrawn.")
 
-// cannotAsk is the error of a call for which no client can answer. It names what to change and where, so that following it is enough.
+// cannotAsk is the error of a call for which no client can answer. It names what to change and
+// where, so that following it is enough.
 func (ask *asker) cannotAsk(q pipeline.Question) error {
 	way := "A user must answer, on a terminal or by a client that attaches with capabilities.answers, or a permission_mode that allows it must be chosen."
 	if q.Verdict.Firm() {
@@ -303,8 +303,8 @@ func (ask *asker) cannotAsk(q pipeline.Question) error {
 		"This call needs an answer, and no attached client can give one. %s %s %s", q.Verdict.Text, way, words).With(pipeline.Refusal{Grounds: pipeline.ReasonsOf(q.Verdict.Reasons), Advice: advice})
 }
 
-// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are judged again, by what
-// holds when their turn has come.
+// rejudge takes back the open questions that rules, settings or mode decide by now. Their calls are
+// judged again, by what holds when their turn has come.
 func (ask *asker) rejudge(st *policySnapshot) {
 	ask.s.update(func(its *state) {
 		policy := ask.s.judge.rights(its.basis(), st).Policy

@@ -1,16 +1,14 @@
-// What a client says on its stream, and what is done about it. Nothing here waits for capacity, since cancels and
-// answers share the wire with tool uses.
+// What a client says on its stream, and what is done about it. Nothing here waits for capacity,
+// since cancels and answers share the wire with tool uses.
 
 package daemon
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -39,7 +37,7 @@ func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		default:
 		}
 		if message.GetAttach() != nil {
-			return apierror.New(codes.InvalidArgument, "attach_not_first", "Attach may only be the first message of a stream.").At("attach")
+			return apierror.Invalidf("attach_not_first", "attach", "Attach may only be the first message of a stream.")
 		}
 		if err := st.said(message); err != nil {
 			return err
@@ -70,7 +68,7 @@ func (st *stream) halfClose() {
 	})
 }
 
-// mentioned does what one message says. Its error ends the stream.
+// said does what one message says. Its error ends the stream.
 func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	s := st.session
 	st.unheard.Store(false)
@@ -79,14 +77,10 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 		return st.mainSaid(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
-			s.notifier.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{short(m.Answer.GetQuestionId())}})
+			s.notify(nil, pipeline.Noticed{Code: refused.Reason, Message: refused.Message, Details: refusedAnswer{convert.Short(m.Answer.GetQuestionId())}})
 		}
 	case *tooldv1.ExecuteRequest_Cancel:
-		st.present(func() {
-			if unknown := s.intake.cancelled(m.Cancel); unknown != nil {
-				s.notifier.notify(nil, *unknown)
-			}
-		})
+		st.present(func() { s.intake.cancel(m.Cancel) })
 	case *tooldv1.ExecuteRequest_Interrupt:
 		st.present(func() { s.intake.interrupt(m.Interrupt.GetReason()) })
 	case *tooldv1.ExecuteRequest_Ack:
@@ -96,39 +90,32 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	case *tooldv1.ExecuteRequest_ClientToolProgress:
 		st.advanced(m.ClientToolProgress)
 	case *tooldv1.ExecuteRequest_BufferEdited:
-		st.edited(m.BufferEdited)
+		_ = st.answer(editBuffer, m.BufferEdited) // a late answer has no effect
 	case *tooldv1.ExecuteRequest_BuffersSaved:
-		st.saved(m.BuffersSaved)
-	case *tooldv1.ExecuteRequest_BufferChanged, *tooldv1.ExecuteRequest_BufferClosed:
-		if refused := st.buffered(message); refused != nil {
-			s.notifier.notify(nil, *refused)
-		}
+		_ = st.answer(saveBuffers, m.BuffersSaved)
+	case *tooldv1.ExecuteRequest_BufferChanged:
+		st.buffered(func() { st.changed(m.BufferChanged) })
+	case *tooldv1.ExecuteRequest_BufferClosed:
+		st.buffered(func() { st.closed(m.BufferClosed) })
 	case nil:
-		s.notifier.notify(nil, pipeline.Noticed{Code: "unknown_message", Message: "A message with nothing in it, or with something that this daemon does not know, changed nothing."})
+		s.noticef("unknown_message", "", "A message with nothing in it, or with something that this daemon does not know, changed nothing.")
 	default:
-		s.notifier.notify(nil, pipeline.Noticed{Code: "not_served", Message: fmt.Sprintf("%s is not served by this daemon yet; the message changed nothing.", armOf(message))})
+		s.noticef("not_served", "", "%s is not served by this daemon yet; the message changed nothing.", oneofIn(message, "message"))
 	}
 	return nil
 }
 
-// buffered takes what is said of a buffer; the notice says why it does not count.
-func (st *stream) buffered(message *tooldv1.ExecuteRequest) (refused *pipeline.Noticed) {
+// buffered does what a message says of a buffer, if the stream has offered its client's buffers.
+func (st *stream) buffered(do func()) {
 	if !st.buffers {
-		return &pipeline.Noticed{Code: "no_buffers", Message: "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers."}
+		st.session.noticef("no_buffers", "", "This stream did not say that it offers buffers; the message changed nothing. Attach with capabilities.buffers.")
+		return
 	}
-	st.present(func() {
-		switch m := message.GetMessage().(type) {
-		case *tooldv1.ExecuteRequest_BufferChanged:
-			st.changed(m.BufferChanged)
-		case *tooldv1.ExecuteRequest_BufferClosed:
-			st.closed(m.BufferClosed)
-		}
-	})
-	return nil
+	st.present(do)
 }
 
-// present does what a message says, unless its client has hung up or was displaced meanwhile: what that still had on the
-// wire must not meet the calls of the one that came after it.
+// present does what a message says, unless its client has hung up or was displaced meanwhile: what
+// that still had on the wire must not meet the calls of the one that came after it.
 func (st *stream) present(do func()) {
 	s := st.session
 	s.intake.alone(func(inlet) { // so that no client attaches meanwhile
@@ -141,12 +128,6 @@ func (st *stream) present(do func()) {
 			do()
 		}
 	})
-}
-
-// armOf names what a message holds, as the contract does.
-func armOf(message *tooldv1.ExecuteRequest) string {
-	wire := message.ProtoReflect()
-	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName("message")).Name())
 }
 
 // refusedAnswer is the structured part of a notice about an answer that does not count.
@@ -171,7 +152,7 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 		}
 	})
 	if st.companion {
-		s.notifier.notify(nil, pipeline.Noticed{Code: "not_main", Message: "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.", CallID: short(message.GetToolUse().GetId())})
+		s.noticef("not_main", convert.Short(message.GetToolUse().GetId()), "A companion stream cannot send tool uses, nor end or discard turns; the message changed nothing.")
 	}
 	return err
 }
@@ -185,8 +166,8 @@ func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
 	return err
 }
 
-// turnFor returns the turn that a tool use with that turn_id belongs to; another one than the open turn's ends that
-// turn.
+// turnFor returns the turn that a tool use with that turn_id belongs to; another one than the open
+// turn's ends that turn.
 func (in inlet) turnFor(id string) *turn {
 	open := view(in.s, func(its *state) *turn { return its.ledger.open })
 	if open != nil && (id == "" || open.id == id) {
@@ -198,18 +179,14 @@ func (in inlet) turnFor(id string) *turn {
 	return t
 }
 
-// namedTurn finds an open turn by the client's name, and tells the client when it names none; empty: the one that takes
-// tool uses, else the newest.
+// namedTurn finds an open turn by the client's name, and notifies the client when it names none;
+// empty: the one that takes tool uses, else the newest.
 func (i *intake) namedTurn(id string) *turn {
 	t := view(i.s, func(its *state) *turn { return its.ledger.turnNamed(id) })
 	if t == nil && id != "" {
-		i.s.notifier.notify(nil, unknownTurn(id))
+		i.s.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", convert.Short(id))
 	}
 	return t
-}
-
-func unknownTurn(id string) pipeline.Noticed {
-	return pipeline.Noticed{Code: "unknown_turn", Message: fmt.Sprintf("No turn with the turn_id %q is open; the message changed nothing.", short(id))}
 }
 
 // cancelledBy is what calls end with that a client cancels.
@@ -217,29 +194,25 @@ func cancelledBy(reason string) *pipeline.Stop {
 	return &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(reason)}
 }
 
-// cancelled stops one call, with the background task that it has left, or one turn; the notice says that there is none of that name.
-func (i *intake) cancelled(m *tooldv1.Cancel) (unknown *pipeline.Noticed) {
-	cause := cancelledBy(m.GetReason())
-	id := m.GetToolUseId()
-	var key string
-	var t *turn
-	i.s.update(func(its *state) {
-		key = its.ledger.byID[id]
-		t = its.ledger.turnNamed(m.GetTurnId())
-	})
-	switch {
-	case id != "" && key == "":
-		return &pipeline.Noticed{Code: "unknown_call", Message: fmt.Sprintf("This session has no call %q; nothing was cancelled.", short(id)), CallID: short(id)}
-	case id != "":
-		i.s.queue.Stop(key, cause)
-		i.s.tasks.stopTask(key)
-	case t != nil:
-		i.s.queue.StopTurn(t.number, cause, nil)
-	case m.GetTurnId() != "":
-		notice := unknownTurn(m.GetTurnId())
-		return &notice
+// cancel stops one call, with the background task that it has left, or one turn. Clients are
+// notified if there is none of that name.
+func (i *intake) cancel(m *tooldv1.Cancel) {
+	id, cause := m.GetToolUseId(), cancelledBy(m.GetReason())
+	if id == "" {
+		if t := i.namedTurn(m.GetTurnId()); t != nil {
+			i.s.queue.StopTurn(t.number, cause, nil)
+		}
+		return
 	}
-	return nil
+	key := view(i.s, func(its *state) string { return its.ledger.byID[id] })
+	if key == "" {
+		i.s.noticef("unknown_call", convert.Short(id), "This session has no call %q; nothing was cancelled.", convert.Short(id))
+		return
+	}
+	i.s.queue.Stop(key, cause)
+	if task := i.s.tasks.taskOf(key); task != nil {
+		task.Stop()
+	}
 }
 
 // interrupt stops every open turn, but lets calls finish whose tool is not interruptible.
@@ -275,5 +248,5 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + shortened(reason, maxReason)
+	return ": " + convert.Shortened(reason, maxReason)
 }

@@ -1,5 +1,5 @@
-// What of the log is not written: what looks like a secret, values of the daemon's own environment that are
-// credentials, and what the administrator's and the user's patterns match.
+// What of the log is not written: what looks like a secret, values of the daemon's own environment
+// that are credentials, and what the administrator's and the user's patterns match.
 
 package daemon
 
@@ -14,13 +14,14 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/tools/text/redact"
 )
 
-// Redacted returns a log that writes marks in place of secrets. Besides what package redact knows by its form these are
-// values of the environment, and what the settings of the user's file and of the administrator's directory say; changed
-// settings count from the next line on.
+// Redacted returns a log that writes marks in place of secrets. Besides what package redact knows
+// by its form these are values of the environment, and what the settings of the user's file and of
+// the administrator's directory say; changed settings count from the next line on.
 func Redacted(log *zap.Logger, user, managed string) *zap.Logger {
 	sources := settings.DefaultSources(user)
 	sources.ManagedDir = managed
@@ -54,12 +55,13 @@ func (s *secrets) now() *redact.Redactor {
 	return known.redactor
 }
 
-// recorded is what is kept of an input, to be shown later: without secrets, and no more than its beginning.
+// recorded is what is kept of an input, to be shown later: without secrets, and no more than its
+// beginning.
 func (d *Daemon) recorded(input json.RawMessage) string {
-	if len(input) > 2*shownInput { // twice, so that no half of a secret is left at the end of what is shown
-		input = input[:2*shownInput]
+	if len(input) > 2*convert.ShownInput { // twice, so that no half of a secret is left at the end of what is shown
+		input = input[:2*convert.ShownInput]
 	}
-	return shortened(visible(string(d.secrets.now().JSON(input))), shownInput)
+	return convert.Shortened(convert.Visible(string(d.secrets.now().JSON(input))), convert.ShownInput)
 }
 
 // A redactingCore hands entries on without secrets.
@@ -103,7 +105,8 @@ func withoutSecrets(r *redact.Redactor, fields []zap.Field) []zap.Field {
 	return out
 }
 
-// asWritten returns a field as the texts, or as the JSON, that would be written of it, without secrets.
+// asWritten returns a field as the texts, or as the JSON, that would be written of it, without
+// secrets.
 func asWritten(r *redact.Redactor, f zap.Field) []zap.Field {
 	written := zapcore.NewMapObjectEncoder()
 	f.AddTo(written)

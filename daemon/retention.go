@@ -1,10 +1,11 @@
-// Retention: what of the journal goes when it is too large or too old. It does not know how records are dropped, nor
-// what they say.
+// Retention: what of the journal goes when it is too large or too old. It does not know how records
+// are dropped, nor what they say.
 //
-// What goes first: what is too old, what is above a session's own limit, and then, for as long as all sessions together
-// hold too much, records that clients have acknowledged, the oldest closed sessions whole, and the oldest records of the
-// others. Records of a turn that has not ended never go. What an attached stream has still to be sent goes only at twice
-// a limit; the stream is told which numbers it will not see.
+// What goes first: what is too old, what is above a session's own limit, and then, for as long as
+// all sessions together hold too much, records that clients have acknowledged, the oldest closed
+// sessions whole, and the oldest records of the others. Records of a turn that has not ended never
+// go. What an attached stream has still to be sent goes only at twice a limit; the stream is told
+// which numbers it will not see.
 
 package daemon
 
@@ -28,25 +29,18 @@ const (
 	retentionTick = time.Minute
 	// hardFactor is by how much a limit is passed before streams lose what they have not been sent.
 	hardFactor = 2
-	// shedPiece is how many bytes the session with the oldest records gives at a time, so that those of others that are
-	// older than the rest of its own come next.
+	// shedPiece is how many bytes the session with the oldest records gives at a time, so that
+	// those of others that are older than the rest of its own come next.
 	shedPiece = 1 << 20
 )
 
 // maintainJournal looks through the journal until ctx ends.
 func (d *Daemon) maintainJournal(ctx context.Context) {
-	tick := time.NewTicker(retentionTick)
-	defer tick.Stop()
-	for {
+	every(ctx, retentionTick, func() {
 		if err := d.retain(time.Now()); err != nil && !errors.Is(err, journal.ErrClosed) {
 			d.Log.Warn("old records could not be dropped", zap.Error(err))
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }
 
 // A holding is what one session has in the journal.
@@ -57,6 +51,9 @@ type holding struct {
 	session *session     // nil: closed, or not brought back yet
 	closed  time.Time    // zero: it is not
 	bytes   int64
+
+	oldest time.Time // when the oldest record was made; set by shedOldest, as upTo
+	upTo   uint64    // the last record that may go
 }
 
 // retain drops what is above the limits.
@@ -83,8 +80,8 @@ func (d *Daemon) retain(now time.Time) error {
 	return errors.Join(wrong...)
 }
 
-// holdings returns what sessions have, those that were made first at the beginning. One that waits to be brought back is
-// left alone.
+// holdings returns what sessions have, those that were made first at the beginning. One that waits
+// to be brought back is left alone.
 func (x *sessionSet) holdings() (holdings []*holding, err error) {
 	infos, err := x.d.journal.Logs()
 	if err != nil {
@@ -118,7 +115,8 @@ func (h *holding) count() (err error) {
 	return err
 }
 
-// removeSession drops a closed session whole. Its outputs go first: a daemon that dies in between finds the rest again.
+// removeSession drops a closed session whole. Its outputs go first: a daemon that dies in between
+// finds the rest again.
 func (d *Daemon) removeSession(name string) error {
 	if err := removeTree(d.tempOf(name)); err != nil {
 		return err
@@ -162,48 +160,37 @@ func (d *Daemon) retainTotal(holdings []*holding) error {
 	return err
 }
 
-// shedOldest drops the oldest records of any session, none behind what upTo gives for it, until excess bytes are gone,
-// and returns what is left of the excess.
+// shedOldest drops the oldest records of any session, none behind what upTo returns for it, until
+// excess bytes are gone, and returns what is left of the excess.
 func shedOldest(holdings []*holding, excess int64, upTo func(*holding) uint64) (left int64, err error) {
-	type giver struct {
-		*holding
-		upTo   uint64
-		oldest time.Time
-	}
-	var givers []giver
-	for _, h := range holdings {
-		if h.bytes == 0 {
-			continue
-		}
+	givers := slices.DeleteFunc(slices.Clone(holdings), func(h *holding) bool { return h.bytes == 0 })
+	for _, h := range givers {
 		if err := h.count(); err != nil {
 			return excess, err
 		}
-		oldest, err := h.log.Oldest()
-		if err != nil {
+		if h.oldest, err = h.log.Oldest(); err != nil {
 			return excess, err
 		}
-		givers = append(givers, giver{h, upTo(h), oldest})
+		h.upTo = upTo(h)
 	}
 	for excess > 0 && len(givers) > 0 {
-		first := slices.MinFunc(givers, func(a, b giver) int { return a.oldest.Compare(b.oldest) })
+		first := slices.MinFunc(givers, func(a, b *holding) int { return a.oldest.Compare(b.oldest) })
 		freed, err := first.give(min(excess, shedPiece), first.upTo)
 		if err != nil {
 			return excess, err
 		}
 		excess -= freed
-		at := slices.IndexFunc(givers, func(g giver) bool { return g.holding == first.holding })
 		if freed == 0 {
-			givers = slices.Delete(givers, at, at+1)
-			continue
-		}
-		if givers[at].oldest, err = first.log.Oldest(); err != nil {
+			givers = slices.DeleteFunc(givers, func(h *holding) bool { return h == first })
+		} else if first.oldest, err = first.log.Oldest(); err != nil {
 			return excess, err
 		}
 	}
 	return excess, nil
 }
 
-// shed brings one session within its limits. At the hard one streams lose what they have not been sent.
+// shed brings one session within its limits. At the hard one streams lose what they have not been
+// sent.
 func (h *holding) shed(limit, hard int64, before time.Time) error {
 	if !h.closed.IsZero() {
 		before = time.Time{} // it goes whole
@@ -280,7 +267,8 @@ func (s *session) ended() uint64 {
 	return last
 }
 
-// acknowledge takes the word of the main stream's client that it has stored the records up to a number.
+// acknowledge takes the word of the main stream's client that it has stored the records up to a
+// number.
 func (st *stream) acknowledge(seq uint64) {
 	s := st.session
 	s.update(func(its *state) {
@@ -293,8 +281,8 @@ func (st *stream) acknowledge(seq uint64) {
 	})
 }
 
-// forgetOutputs removes the outputs of calls whose records have been dropped. The calls themselves stay known: one that
-// is sent again is not run again.
+// forgetOutputs removes the outputs of calls whose records have been dropped. The calls themselves
+// stay known: one that is sent again is not run again.
 func (s *session) forgetOutputs() error {
 	var ended []string
 	s.update(func(its *state) {

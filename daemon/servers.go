@@ -1,5 +1,6 @@
-// The servers that work for a session for longer than a call: MCP servers and language servers.
-// Which there are follows from settings, and how they are confined from the session's rights.
+// What works for a session for longer than a call: MCP servers, language servers, background tasks.
+// Which servers there are follows from settings, and how they are confined from the session's
+// rights.
 
 package daemon
 
@@ -11,9 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
-	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/background"
 	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -21,7 +27,8 @@ import (
 	"github.com/toold/toold/tools/program"
 )
 
-// A toolHost has the tools of a session: it looks them up, runs the servers behind them, and lets clients know when they change.
+// A toolHost has the tools of a session: it looks them up, runs the servers behind them, and
+// notifies clients when they change.
 type toolHost struct {
 	catalog
 	s       *session
@@ -38,7 +45,7 @@ func (h *toolHost) openServers() {
 		Version: h.s.daemon.Version, Roots: h.s.meta.Roots, Dir: h.s.meta.Roots[0], Environ: listed(daemonEnviron()),
 		Open: h.boxOf, Changed: h.serversChanged,
 		Notice: func(n mcp.Notice) {
-			h.s.notifier.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
+			h.s.notify(nil, pipeline.Noticed{Code: n.Code, Message: n.Message, Details: serverNamed{n.Server}})
 		},
 	})
 }
@@ -74,7 +81,8 @@ func (h *toolHost) startServers() {
 	}
 }
 
-// reconcileServers holds the MCP servers of a session that has begun to serve them against what settings name now. It must not be called inside an update.
+// reconcileServers holds the MCP servers of a session that has begun to serve them against what
+// settings name now. It must not be called inside an update.
 func (h *toolHost) reconcileServers() {
 	h.reconciling.Lock()
 	defer h.reconciling.Unlock()
@@ -108,7 +116,8 @@ func (h *toolHost) boxOf(e mcp.Entry) *sandbox.Box {
 	return h.judge.lasting(h.s.ctx, pipeline.Rights.Worker, e.Command)
 }
 
-// lasting returns a box of one kind by what holds now, in which the program can be seen if its path is absolute.
+// lasting returns a box of one kind by what holds now, in which the program can be seen if its path
+// is absolute.
 func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx context.Context, dir, program string) *sandbox.Box, program string) *sandbox.Box {
 	return kind(j.Rights(nil), ctx, j.meta.Roots[0], program)
 }
@@ -149,42 +158,38 @@ func (j *judge) languageServers() []language.Server {
 		case l.Off && at >= 0:
 			list = slices.Delete(list, at, at+1)
 		case !l.Off:
-			list[at].Command = preferred(l.Command, list[at].Command)
-			list[at].Extensions = preferred(l.Extensions, list[at].Extensions)
+			if l.Command != nil {
+				list[at].Command = l.Command
+			}
+			if l.Extensions != nil {
+				list[at].Extensions = l.Extensions
+			}
 		}
 	}
 	return list
 }
 
-// preferred is what was said, if anything was.
-func preferred(said, usual []string) []string {
-	if said != nil {
-		return said
-	}
-	return usual
-}
-
-// programs makes the tools that settings name as programs, and says what is wrong with others.
-func programs(now *settings.Settings) (made []tools.Tool, warnings []string) {
-	for _, p := range now.Programs {
+// programs makes the tools that settings name as programs, and warns of what is wrong with others.
+func (st *policySnapshot) makePrograms() {
+	for _, p := range st.settings.Programs {
 		tool, err := program.Tool(program.Program{
 			Name: p.Name, Description: p.Description, InputSchema: p.InputSchema, Command: p.Command, ReadOnly: p.ReadOnly,
 			Timeout: p.Timeout, CacheTTL: p.CacheTTL, Origin: p.Origin.String(),
 		})
 		if err != nil {
-			warnings = append(warnings, err.Error())
-			continue
+			st.warnings = append(st.warnings, settings.Warning{Code: settings.Wrong, Text: err.Error()})
+		} else {
+			st.programs = append(st.programs, tool)
 		}
-		made = append(made, tool)
 	}
-	return made, warnings
 }
 
 // diagnosticsTime is how long an edit's result waits for diagnostics; part of the contract.
 const diagnosticsTime = time.Second
 
-// Watch notes what language servers have to say of the files that an edit is about to change. The function gives, once they
-// are changed, what is new of that, in words; nil: there is nothing to wait for.
+// Watch notes what language servers have to say of the files that an edit is about to change. The
+// function returns, once they are changed, what is new of that, in words; nil: there is nothing to
+// wait for.
 func (h *toolHost) Watch(ctx context.Context, c *pipeline.Call) func(context.Context) string {
 	st := h.judge.policy()
 	if !st.settings.DiagnosticsAfterEdit {
@@ -226,7 +231,7 @@ func textAt(files *workspace.View, real string) []byte {
 	return content.Data
 }
 
-// shownDiagnostics is how many an edit's result tells. Ours: a model fixes the first ones first.
+// shownDiagnostics is how many an edit's result lists. Ours: a model fixes the first ones first.
 const shownDiagnostics = 20
 
 func newDiagnostics(found []language.Diagnostic) string {
@@ -244,10 +249,90 @@ func newDiagnostics(found []language.Diagnostic) string {
 	return b.String()
 }
 
-// mayBeStarting reports whether a server that is not ready, and never was, may bring the tool of that name.
+// mayBeStarting reports whether a server that is not ready, and never was, may bring the tool of
+// that name.
 func (h *toolHost) mayBeStarting(name string) bool {
 	h.startServers()
 	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {
 		return (server.State == mcp.Starting || server.State == mcp.Failed) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
 	})
+}
+
+// sessionTasks are the processes that calls have left running.
+type sessionTasks struct {
+	s   *session
+	set *background.Set
+}
+
+// taskEnd is what a Notice "task_ended" carries for programs.
+type taskEnd struct {
+	TaskID   string `json:"task_id"`
+	ExitCode int    `json:"exit_code"` // -1 when a signal has ended it, or a script had left it running
+	Signal   string `json:"signal,omitempty"`
+	Output   string `json:"output_path"`
+}
+
+// keyOf is the key of the call that has started the task.
+func (t *sessionTasks) keyOf(task *background.Task) string {
+	return strings.TrimPrefix(task.Call, t.s.name+".")
+}
+
+// taskStarted returns the change of state that goes with a call which has left the task behind:
+// after a restart its end is told. nil when it has ended already.
+func (t *sessionTasks) taskStarted(id string) []journal.Put {
+	for _, task := range t.running() {
+		if task.ID == id {
+			return []journal.Put{putState(keyTask+id, task.Command)}
+		}
+	}
+	return nil
+}
+
+// taskEnded records that a task has ended, so that no client need poll.
+func (t *sessionTasks) taskEnded(task *background.Task) {
+	exit, _ := task.Exit()
+	end := taskEnd{TaskID: task.ID, ExitCode: exit.Code, Signal: exit.Signal, Output: task.Output.Path()}
+	how := fmt.Sprintf(" with exit code %d", exit.Code)
+	if exit.Signal != "" {
+		how = " by " + exit.Signal
+	} else if exit.Code < 0 {
+		how = "" // a script had left it running
+	}
+	t.s.update(func(its *state) {
+		its.used = time.Now()
+		notice := pipeline.Noticed{
+			Code: "task_ended", CallID: its.ledger.idOf(t.keyOf(task)), Details: end,
+			Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how),
+		}
+		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
+		its.ledger.wakeWaiters()
+	})
+}
+
+// running returns the tasks that have not ended.
+func (t *sessionTasks) running() []*background.Task {
+	return slices.DeleteFunc(t.set.List(), func(task *background.Task) bool {
+		_, ended := task.Exit()
+		return ended
+	})
+}
+
+// describeTasks lists the tasks that run.
+func (t *sessionTasks) describeTasks(its *state) []*tooldv1.BackgroundTask {
+	return convert.Each(t.running(), func(task *background.Task) *tooldv1.BackgroundTask {
+		return &tooldv1.BackgroundTask{
+			TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
+			OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
+		}
+	})
+}
+
+// taskOf returns the running task that the call with this key has left behind; nil: there is none.
+func (t *sessionTasks) taskOf(key string) *background.Task {
+	for _, task := range t.running() {
+		if t.keyOf(task) == key {
+			return task
+		}
+	}
+	return nil
 }

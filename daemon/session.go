@@ -1,11 +1,12 @@
-// A session: what outlives the streams attached to it. Its calls' ways are in accept.go and end.go, its questions in
-// question.go, its streams in stream.go.
+// A session: what outlives the streams attached to it. Its calls' ways are in accept.go and end.go,
+// its questions in question.go, its streams in stream.go.
 
 package daemon
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/guard"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
@@ -69,8 +71,8 @@ type callRow struct {
 	Name   string `json:"name"`
 	Hash   string `json:"hash"`
 	Open   bool   `json:"open,omitempty"`
-	// Outcome is how it ended, as on the wire: all that is known when its records have been dropped. 0: it has not ended, or an
-	// older daemon has recorded it.
+	// Outcome is how it ended, as on the wire: all that is known when its records have been
+	// dropped. 0: it has not ended, or an older daemon has recorded it.
 	Outcome int `json:"outcome,omitempty"`
 
 	size    int  // bytes of input that it holds while it is open
@@ -99,15 +101,13 @@ type session struct {
 	judge       judge
 	asker       asker
 	recorder    recorder
-	checkpoints checkpointer
 	tools       toolHost
 	tasks       sessionTasks
 	requests    requester
-	notifier    notifier
 }
 
-// update runs f with the state of the session, while it holds the session's lock. f must not call the queue, update or view, nor
-// wait.
+// update runs f with the state of the session, while it holds the session's lock. f must not call
+// the queue, update or view, nor wait.
 func (s *session) update(f func(its *state)) { s.state.Do(f) }
 
 // view is update for a function that returns a value.
@@ -136,8 +136,8 @@ type exports struct {
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// A sessionSet is the sessions of a daemon: those that are open, and those that a restart could not bring back yet. It makes them,
-// finds them, and brings them back from the journal.
+// A sessionSet is the sessions of a daemon: those that are open, and those that a restart could not
+// bring back yet. It makes them, finds them, and brings them back from the journal.
 type sessionSet struct {
 	d      *Daemon
 	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
@@ -147,8 +147,9 @@ type sessionSet struct {
 	notRestored map[string]notRestored
 }
 
-// newSession makes a session of who's with roots, or with the default root when there are none. It has its options before
-// anything is asked of it. When he has as many as the limit allows it closes his longest idle one.
+// newSession makes a session of who's with roots, or with the default root when there are none. It
+// has its options before anything is asked of it. When he has as many as the limit allows it closes
+// his longest idle one.
 func (x *sessionSet) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
 		s, idle, err := x.tryNew(who, name, roots, options, from)
@@ -165,8 +166,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
-		return nil, nil, apierror.New(codes.InvalidArgument, "invalid_session_id",
-			"The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", short(name)).At("session_id")
+		return nil, nil, apierror.Invalidf("invalid_session_id", "session_id", "The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", convert.Short(name))
 	}
 	if len(roots) == 0 {
 		roots = []string{x.d.Root}
@@ -203,7 +203,7 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 
 // nameTaken is the error for the name of another principal's session.
 func nameTaken(name string) *apierror.Error {
-	return apierror.New(codes.NotFound, "unknown_session", "You have no session %q, and cannot make one: the name is taken. Use another.", name).At("session_id")
+	return apierror.NotFoundf("unknown_session", "session_id", "You have no session %q, and cannot make one: the name is taken. Use another.", name)
 }
 
 // beginLocked makes the session. The caller has locked making.
@@ -212,37 +212,42 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		return nil, journalRefusal(err)
 	}
 	log, err := x.d.journal.Create(name)
-	if errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != who {
+	switch {
+	case errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != who:
 		return nil, nameTaken(name)
-	}
-	if errors.Is(err, journal.ErrExists) {
-		return nil, apierror.New(codes.FailedPrecondition, "session_closed",
-			"The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name).At("session_id")
-	}
-	if err != nil {
+	case errors.Is(err, journal.ErrExists):
+		return nil, apierror.Preconditionf("session_closed", "session_id", "The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name)
+	case err != nil:
 		return nil, journalRefusal(err)
 	}
 	s, err := x.assemble(name, meta{Roots: places.Roots(), Anonymous: from == anonymous, Owner: who}, log, places)
 	if err != nil {
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
-	dir := s.meta.Roots[0]
-	s.update(func(its *state) { its.shell.dir = dir })
-	began := entry(nil, pipeline.Changed{Dir: dir}, putState(keyMeta, s.meta), putState(keyDir, dir))
-	if _, err := view(s, func(its *state) *journal.Pending { return its.ledger.append(began) }).Wait(); err != nil {
-		s.account.Close()
-		return nil, errors.Join(journalRefusal(err), x.d.journal.Remove(name))
-	}
-	s.born = log.Last()
-	if err := s.setOptions(options); err != nil {
+	if err := s.begin(options); err != nil {
 		s.account.Close()
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
-	s.notifier.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before a client can close it
+	s.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before a client can close it
 	x.mu.Lock()
 	x.open[name] = s
 	x.mu.Unlock()
 	return s, nil
+}
+
+// begin makes the first records of the session.
+func (s *session) begin(options *tooldv1.Options) error {
+	dir := s.meta.Roots[0]
+	began := entry(nil, pipeline.Changed{Dir: dir}, putState(keyMeta, s.meta), putState(keyDir, dir))
+	_, err := view(s, func(its *state) *journal.Pending {
+		its.shell.dir = dir
+		return its.ledger.append(began)
+	}).Wait()
+	if err != nil {
+		return journalRefusal(err)
+	}
+	s.born = s.log.Last()
+	return s.setOptions(options)
 }
 
 // assemble puts a session together around its log, new or restored.
@@ -263,8 +268,7 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 
 // connect makes the parts of the session.
 func (s *session) connect(places *workspace.Workspace) {
-	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s = s, s, s, s
-	s.checkpoints.s, s.tools.s, s.tasks.s, s.requests.s, s.notifier.s = s, s, s, s, s
+	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s, s.tools.s, s.tasks.s, s.requests.s = s, s, s, s, s, s, s
 	s.tasks.set = background.NewSet(s.tasks.taskEnded)
 	s.judge.scope = scope{
 		daemon: s.daemon, name: s.name, meta: s.meta, places: places, readState: workspace.NewReadState(), outputs: s.outputs.Path(),
@@ -298,24 +302,28 @@ func (x *sessionSet) outputs(session string) (*spool.Dir, error) {
 // openPlaces opens the roots, which a client has named.
 func openPlaces(roots []string, locks *workspace.Locks) (*workspace.Workspace, error) {
 	if len(roots) > maxRoots {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_root", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots).At("roots")
+		return nil, apierror.Invalidf("invalid_root", "roots", "%d roots were sent, and at most %d are taken.", len(roots), maxRoots)
 	}
 	for _, root := range roots {
+		why := ""
 		info, err := os.Stat(root)
 		switch {
 		case !filepath.IsAbs(root):
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q is not an absolute path.", short(root)).At("roots")
+			why = "is not an absolute path"
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q does not exist.", short(root)).At("roots")
+			why = "does not exist"
 		case err != nil:
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q cannot be used: %v.", short(root), err).At("roots")
+			why = fmt.Sprintf("cannot be used: %v", err)
 		case !info.IsDir():
-			return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The root %q is not a directory.", short(root)).At("roots")
+			why = "is not a directory"
+		}
+		if why != "" {
+			return nil, apierror.Invalidf("invalid_root", "roots", "The root %q %s.", convert.Short(root), why)
 		}
 	}
 	places, err := workspace.Open(roots, locks)
 	if err != nil {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_root", "The roots cannot be used: %v.", err).At("roots")
+		return nil, apierror.Invalidf("invalid_root", "roots", "The roots cannot be used: %v.", err)
 	}
 	return places, nil
 }

@@ -1,19 +1,24 @@
-// SessionService: looks at and tidies sessions from beside their stream.
+// SessionService: reads and ends sessions from beside their stream. A page of ListSessions is
+// bounded in bytes, so that it fits into one message whatever clients have put into their sessions.
 
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -26,7 +31,7 @@ type sessionServer struct {
 // GetSession returns one session.
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)
-	if s, ok := x.daemon.sessions.find(request.GetSessionId()); ok && s.meta.owner() == who {
+	if s := x.daemon.sessions.owned(who, request.GetSessionId()); s != nil {
 		return s.describeOpen()
 	}
 	infos, err := x.daemon.journal.Logs()
@@ -43,12 +48,10 @@ func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSess
 
 // keptSession describes a session that is only in the journal: closed, or not brought back yet.
 func (x *sessionSet) keptSession(info journal.Info) *tooldv1.Session {
-	x.mu.Lock()
-	_, lost := x.notRestored[info.Name]
-	x.mu.Unlock()
+	_, lost := x.missing(info.Name)
 	about := x.keptMeta(info.Name)
 	return &tooldv1.Session{
-		SessionId: info.Name, Roots: cleanAll(about.Roots), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
+		SessionId: info.Name, Roots: convert.Each(about.Roots, convert.Clean), Anonymous: about.Anonymous, Created: timestamppb.New(info.Created),
 		FirstKeptSeq: info.First, LastSeq: info.Last, Closed: !lost,
 	}
 }
@@ -69,9 +72,9 @@ func (x *sessionSet) keptMeta(name string) (about meta) {
 func (s *session) describe() *tooldv1.Session {
 	return view(s, func(its *state) *tooldv1.Session {
 		wire := &tooldv1.Session{
-			SessionId: s.name, Roots: cleanAll(s.meta.Roots), WorkingDirectory: clean(its.shell.dir), Created: timestamppb.New(s.created),
+			SessionId: s.name, Roots: convert.Each(s.meta.Roots, convert.Clean), WorkingDirectory: convert.Clean(its.shell.dir), Created: timestamppb.New(s.created),
 			FirstKeptSeq: s.log.First(), LastSeq: s.log.Last(), Attached: its.clients.main != nil, Client: its.clients.info,
-			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: todosOf(its.shell.todos),
+			Options: its.options, Closed: its.stopping, Anonymous: s.meta.Anonymous, Todos: convert.Each(its.shell.todos, convert.Todo),
 		}
 		for _, t := range its.ledger.turns {
 			wire.OpenCalls += uint32(len(t.open))
@@ -88,7 +91,7 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
-	look, err := x.daemon.sessions.view(principalOf(g.Context()), request.GetSessionId())
+	look, err := x.daemon.sessions.view(g.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 
 // Answer answers a question from outside of the stream.
 func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerRequest) (*tooldv1.AnswerResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 
 // CancelCall stops one call, or the background task that it has left.
 func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelCallRequest) (*tooldv1.CancelCallResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -150,13 +153,13 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 	if row == nil {
 		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
 	}
-	s.intake.cancelled(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
+	s.intake.cancel(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
 	return &tooldv1.CancelCallResponse{Cancelled: open}, nil
 }
 
 // Interrupt interrupts the running calls on behalf of the user.
 func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.InterruptRequest) (*tooldv1.InterruptResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -166,12 +169,12 @@ func (x *sessionServer) Interrupt(ctx context.Context, request *tooldv1.Interrup
 
 // CancelTurn stops one turn, or all that are open.
 func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelTurnRequest) (*tooldv1.CancelTurnResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	if request.GetAll() && request.GetTurnId() != "" {
-		return nil, apierror.New(codes.InvalidArgument, "invalid_turn", "Of turn_id and all only one may be set.").At("turn_id")
+		return nil, apierror.Invalidf("invalid_turn", "turn_id", "Of turn_id and all only one may be set.")
 	}
 	var turns []*turn
 	s.update(func(its *state) {
@@ -182,7 +185,7 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 		}
 	})
 	if len(turns) == 0 && request.GetTurnId() != "" {
-		return nil, apierror.New(codes.NotFound, "unknown_turn", "No turn with the turn_id %q is open.", short(request.GetTurnId())).At("turn_id")
+		return nil, apierror.NotFoundf("unknown_turn", "turn_id", "No turn with the turn_id %q is open.", convert.Short(request.GetTurnId()))
 	}
 	for _, t := range turns {
 		s.queue.StopTurn(t.number, cancelledBy(request.GetReason()), nil)
@@ -192,16 +195,16 @@ func (x *sessionServer) CancelTurn(ctx context.Context, request *tooldv1.CancelT
 
 // KillTask ends a background task.
 func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskRequest) (*tooldv1.KillTaskResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	task := s.tasks.set.Get(request.GetTaskId())
 	if task == nil {
-		return nil, apierror.New(codes.NotFound, "unknown_task", "Session %q has no background task %q.", short(request.GetSessionId()), short(request.GetTaskId())).At("task_id")
+		return nil, apierror.NotFoundf("unknown_task", "task_id", "Session %q has no background task %q.", convert.Short(request.GetSessionId()), convert.Short(request.GetTaskId()))
 	}
 	if _, ended := task.Exit(); ended {
-		return nil, apierror.New(codes.NotFound, "task_ended", "The background task %q has ended.", short(request.GetTaskId())).At("task_id")
+		return nil, apierror.NotFoundf("task_ended", "task_id", "The background task %q has ended.", convert.Short(request.GetTaskId()))
 	}
 	task.Stop()
 	return &tooldv1.KillTaskResponse{}, nil
@@ -209,7 +212,7 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 
 // CloseSession stops everything of a session and ends it.
 func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
-	s, err := x.daemon.sessions.openSession(principalOf(ctx), request.GetSessionId())
+	s, err := x.daemon.sessions.openSession(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -217,12 +220,12 @@ func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.Close
 	return &tooldv1.CloseSessionResponse{}, nil
 }
 
-// openSession finds a session of who's that is not closed.
-func (x *sessionSet) openSession(who access.Principal, name string) (*session, error) {
-	if s, err := x.bringBackFor(who, name); s != nil || err != nil {
+// openSession returns the session that a request names, if the client owns it and it is not closed.
+func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*session, error) {
+	if s, err := x.bringBackFor(principalOf(ctx), request.GetSessionId()); s != nil || err != nil {
 		return s, err
 	}
-	return nil, apierror.New(codes.NotFound, "unknown_session", "There is no open session %q.", short(name)).At("session_id")
+	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", convert.Short(request.GetSessionId()))
 }
 
 // openCalls returns the keys of the calls that run or are asked about.
@@ -248,4 +251,101 @@ func (at *attachments) watch(st *stream) {
 			st.leave(st.closing, apierror.New(codes.Aborted, "session_closed", "The session was closed."))
 		}
 	})
+}
+
+// How many sessions one page has, and how many bytes: less than the 4 MiB that most clients take.
+const (
+	mostListedSessions = 1000
+	listedBytes        = 3 << 20
+	listedLong         = 4 << 10 // bytes of what may be long of one session, by field
+)
+
+// ListSessions returns the sessions of the caller's that are kept, newest first.
+func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
+	if request.GetPageSize() < 0 {
+		return nil, apierror.Invalidf("invalid_page_size", "page_size", "page_size is %d, but must not be negative.", request.GetPageSize())
+	}
+	infos, err := x.daemon.journal.Logs()
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
+	slices.SortFunc(infos, func(a, b journal.Info) int { return olderFirst(b, a) })
+	if token := request.GetPageToken(); token != "" {
+		after, err := placeOf(token)
+		if err != nil {
+			return nil, err
+		}
+		infos = slices.DeleteFunc(infos, func(info journal.Info) bool { return olderFirst(info, after) >= 0 })
+	}
+	most := min(cmp.Or(int(request.GetPageSize()), mostListedSessions), mostListedSessions)
+	response, size := &tooldv1.ListSessionsResponse{}, 0
+	for i, info := range infos {
+		listed := x.daemon.sessions.listed(principalOf(ctx), info, request.GetIncludeClosed())
+		if listed == nil {
+			continue
+		}
+		size += proto.Size(listed)
+		if len(response.Sessions) == most || size > listedBytes && len(response.Sessions) > 0 {
+			response.NextPageToken = tokenFor(infos[i-1])
+			break
+		}
+		response.Sessions = append(response.Sessions, listed)
+	}
+	return response, nil
+}
+
+// listed describes a session in a list; nil: it is not one of who's, or closed and not asked for.
+func (x *sessionSet) listed(who access.Principal, info journal.Info, closed bool) *tooldv1.Session {
+	if s, ok := x.find(info.Name); ok && s.meta.owner() == who {
+		return inList(s.describe())
+	} else if ok || x.keptMeta(info.Name).owner() != who {
+		return nil
+	}
+	if kept := x.keptSession(info); closed || !kept.GetClosed() {
+		return inList(kept)
+	}
+	return nil
+}
+
+// inList leaves out of a description what may be long, and notes that in it.
+func inList(wire *tooldv1.Session) *tooldv1.Session {
+	o := proto.CloneOf(wire.GetOptions()) // they are the session's own
+	wire.Options = o
+	if o.GetSettingsJson() != "" {
+		o.SettingsJson, wire.Omitted = nil, append(wire.Omitted, "options.settings_json")
+	}
+	if proto.Size(o.GetTools()) > listedLong {
+		o.Tools, wire.Omitted = nil, append(wire.Omitted, "options.tools")
+	}
+	if proto.Size(&tooldv1.Session{Todos: wire.GetTodos()}) > listedLong {
+		wire.Todos, wire.Omitted = nil, append(wire.Omitted, "todos")
+	}
+	for _, task := range wire.GetBackgroundTasks() {
+		if whole := task.GetCommand(); len(whole) > listedLong {
+			task.Command, wire.Omitted = convert.Shortened(whole, listedLong), append(wire.Omitted, "background_tasks.command")
+		}
+	}
+	slices.Sort(wire.Omitted)
+	wire.Omitted = slices.Compact(wire.Omitted)
+	return wire
+}
+
+// olderFirst orders sessions by when they were made. Their places do not change, so a page token
+// stays good whatever happens to the session that it was made of.
+func olderFirst(a, b journal.Info) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
+func tokenFor(info journal.Info) string {
+	return fmt.Sprintf("%d/%s", info.Created.UnixNano(), info.Name)
+}
+
+// placeOf returns the place in the list that a page token stands for.
+func placeOf(token string) (place journal.Info, err error) {
+	var created int64
+	if _, err := fmt.Sscanf(token, "%d/%s", &created, &place.Name); err != nil {
+		return place, apierror.Invalidf("invalid_page_token", "page_token", "The page_token is none that an earlier answer gave. Leave it out to begin again.")
+	}
+	place.Created = time.Unix(0, created)
+	return place, nil
 }

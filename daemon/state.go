@@ -1,19 +1,34 @@
-// The state of a session, in parts with one subject each.
+// The state of a session, in parts with one subject each, how its changes become entries of the
+// journal, and what calls leave to the next ones: working directory, environment, todo list,
+// cursors.
 
 package daemon
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 )
 
-// A state is everything about a session that changes. A pointer to it is proof of the session's lock.
+// A state is everything about a session that changes. A pointer to it is proof of the session's
+// lock.
 type state struct {
 	ledger    ledger
 	questions questions
@@ -50,7 +65,7 @@ type questions struct {
 	asked      map[string]*asked // by call
 	ahead      []*pipeline.Call  // that are still to ask ahead; the first is at it
 	remembered []remembered
-	proposed   map[string]bool // MCP servers that users were asked about or notified of
+	proposed   map[string]bool // MCP servers that users have refused or were notified of
 	canAsk     bool            // the last main stream could answer
 }
 
@@ -62,8 +77,7 @@ type clients struct {
 	detached time.Time    // since when no main stream is attached
 	deadline time.Time    // when to handle what a client left behind; zero: nothing was left
 	info     *tooldv1.ClientInfo
-	peer     pipeline.Peer               // who used the session last, as recorded
-	met      bool                        // a client has used it since the daemon started
+	peer     *pipeline.Peer              // who used the session last, as recorded; nil: no client has since the daemon started
 	requests map[*clientRequest]struct{} // that are not answered
 	editors  map[string]*stream          // who has a buffer, by its file's real path
 	watching *fileWatch                  // nil: no client wants to know
@@ -72,9 +86,9 @@ type clients struct {
 // A toolset is what changes of a session's tools.
 type toolset struct {
 	clientTools map[string][]*clientTool // tools that clients run, by name, the newest last
-	dynamic     *dynamicTools            // nil: there were none yet
-	announced   *pool.Pool               // what clients were told of its tools last; nil: nothing yet
-	serving     bool                     // MCP servers are started
+	dynamic     *dynamicTools
+	announced   *pool.Pool // what clients were told of its tools last; nil: nothing yet
+	serving     bool       // MCP servers are started
 }
 
 // A shell is what one call leaves to the next, as in a terminal.
@@ -99,13 +113,13 @@ func newState(log *journal.Log) state {
 		},
 		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
-		toolset:   toolset{clientTools: map[string][]*clientTool{}},
+		toolset:   toolset{clientTools: map[string][]*clientTool{}, dynamic: &dynamicTools{}},
 		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},
 	}
 }
 
-// append passes entries to the journal, in the order in which the state changes. It returns at once; what it returns tells when
-// they are written.
+// append passes entries to the journal, in the order in which the state changes. It returns at
+// once; what it returns tells when they are written.
 func (l *ledger) append(entries ...journal.Entry) *journal.Pending {
 	l.tail = l.log.Enqueue(entries...)
 	return l.tail
@@ -121,4 +135,196 @@ func (l *ledger) keep(state ...journal.Put) *journal.Pending {
 func (l *ledger) hold(durability journal.Durability, state ...journal.Put) *journal.Pending {
 	l.tail = l.log.KeepTerminal(durability, state...)
 	return l.tail
+}
+
+// entry makes a journal entry of an event, of use or of the session itself when use is nil.
+func entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journal.Entry {
+	return wireEntry(use, convert.Event(use, event), state...)
+}
+
+func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
+	body, err := proto.Marshal(wire)
+	kind := kinds[oneofIn(wire, "event")]
+	if err != nil || kind == 0 {
+		panic(fmt.Sprintf("BUG: a %T that cannot be recorded: %v", wire.GetEvent(), err))
+	}
+	e := journal.Entry{Kind: kind, Turn: wire.GetTurn(), Body: body, State: state, Terminal: terminal(wire)}
+	if use != nil {
+		e.Call = use.Key
+	}
+	return e
+}
+
+// terminal reports whether an event ends something: that is recorded also when the disk is full.
+func terminal(wire *tooldv1.ExecuteResponse) bool {
+	return wire.GetToolResult() != nil || wire.GetTurnEnded() != nil || wire.GetQuestionWithdrawn() != nil || wire.GetSessionChanged().GetClosed()
+}
+
+// putState makes a change of the session's state. A value is kept as JSON.
+func putState(key string, value any) journal.Put {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: state %s cannot be marshalled: %v", key, err))
+	}
+	return journal.Put{Key: key, Value: text}
+}
+
+// The kinds of records, as the journal keeps them. Their numbers are on disk and never change.
+const (
+	kindAccepted journal.Kind = iota + 1
+	kindQuestion
+	kindWithdrawn
+	kindStarted
+	kindResult
+	kindTurnEnded
+	kindNotice
+	kindChanged
+)
+
+// kinds are those of the events that are recorded, by what the contract calls them.
+var kinds = map[string]journal.Kind{
+	"accepted": kindAccepted, "question": kindQuestion, "question_withdrawn": kindWithdrawn, "started": kindStarted,
+	"tool_result": kindResult, "turn_ended": kindTurnEnded, "notice": kindNotice, "session_changed": kindChanged,
+}
+
+// oneofIn returns which field of the oneof of that name is set, as the contract calls it.
+func oneofIn(message proto.Message, oneof protoreflect.Name) string {
+	wire := message.ProtoReflect()
+	return string(wire.WhichOneof(wire.Descriptor().Oneofs().ByName(oneof)).Name())
+}
+
+// change is what a concurrent call leaves behind in the session, until its batch has ended.
+type change struct {
+	use     *pipeline.Use
+	changes tools.Changes
+	given   []string // the environment that the call was given
+}
+
+// first reports whether what is mentioned for the first time since the session was made or
+// restored.
+func (rec *recorder) first(what string) bool {
+	return view(rec.s, func(its *state) bool {
+		said := its.shell.mentioned[what]
+		its.shell.mentioned[what] = true
+		return !said
+	})
+}
+
+// outputName is what the output of a call is called, and its processes are marked with.
+func outputName(session, key string) string { return session + "." + key }
+
+// baseEnviron is the client's environment with what settings say.
+func (h *shell) baseEnviron(st *policySnapshot) map[string]string {
+	env := maps.Clone(h.env)
+	if len(env) == 0 {
+		env = daemonEnviron()
+	}
+	for _, v := range st.settings.Env {
+		env[v.Name] = v.Value
+	}
+	return env
+}
+
+// environ is the same with what calls have exported.
+func (h *shell) environ(st *policySnapshot) []string {
+	env := h.baseEnviron(st)
+	for _, name := range h.exports.Unset {
+		delete(env, name)
+	}
+	maps.Copy(env, h.exports.Set)
+	return listed(env)
+}
+
+// listed returns an environment as NAME=value, by name.
+func listed(env map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+// daemonEnviron is what calls get of the daemon's own environment when the client has sent none.
+func daemonEnviron() map[string]string {
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.Contains([]string{"PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR"}, name) || strings.HasPrefix(name, "LC_") {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// apply puts the changes of calls into the session's state. It returns the record of what changed,
+// or nil.
+func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
+	event := pipeline.Changed{}
+	var state []journal.Put
+	for _, c := range changes {
+		if dir := c.changes.Dir; dir != "" && dir != its.shell.dir {
+			rec.s.startHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
+			its.shell.dir, event.Dir = dir, dir
+			state = append(state, putState(keyDir, dir))
+		}
+		if c.changes.Exports != nil {
+			set, unset := rec.export(its, c.given, c.changes.Exports)
+			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
+			if len(set)+len(unset) > 0 {
+				state = append(state, putState(keyExports, its.shell.exports))
+			}
+		}
+		if c.changes.Todos != nil {
+			its.shell.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
+			state = append(state, putState(keyTodos, its.shell.todos))
+		}
+		if cursor := c.changes.Cursor; cursor != nil {
+			its.shell.cursors = maps.Clone(its.shell.cursors) // a judge may look at the one of before
+			its.shell.cursors[cursor.Task] = cursor.Offset
+			state = append(state, putState(keyCursor+cursor.Task, cursor.Offset))
+		}
+		if fresh := rec.s.tools.activate(its, c.changes.Activated); len(fresh) > 0 {
+			event.Activated = append(event.Activated, fresh...)
+			state = append(state, putState(keyActive, its.toolset.dynamic.active))
+		}
+	}
+	if len(state) == 0 {
+		return nil
+	}
+	return []journal.Entry{entry(nil, event, state...)}
+}
+
+// export takes over what a call has changed in the exported environment that it was given, and
+// names that.
+func (rec *recorder) export(its *state, given []string, after map[string]string) (set, unset []string) {
+	filter := sandbox.Filter{}
+	if st := rec.s.judge.snapshot.Load(); st != nil {
+		filter = st.confining.Filter
+	}
+	exports := exports{Set: maps.Clone(its.shell.exports.Set), Unset: slices.Clone(its.shell.exports.Unset)} // a judge may look at those of before
+	if exports.Set == nil {
+		exports.Set = map[string]string{}
+	}
+	before := map[string]string{}
+	for _, pair := range given {
+		name, value, _ := strings.Cut(pair, "=")
+		before[name] = value
+	}
+	for name, value := range after {
+		if old, had := before[name]; !had || old != value {
+			exports.Set[name] = value
+			exports.Unset = slices.DeleteFunc(exports.Unset, func(n string) bool { return n == name })
+			set = append(set, name)
+		}
+	}
+	for name := range before {
+		if _, has := after[name]; !has && !filter.Withheld(name) { // a command never saw what was withheld from it
+			delete(exports.Set, name)
+			exports.Unset = append(exports.Unset, name)
+			unset = append(unset, name)
+		}
+	}
+	its.shell.exports = exports
+	slices.Sort(set)
+	slices.Sort(unset)
+	return set, unset
 }

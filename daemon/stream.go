@@ -1,5 +1,5 @@
-// The sending side of a stream: a cursor over the session's journal, with the newest progress in between. Live
-// delivery is replay that has caught up; there is no queue per client.
+// The sending side of a stream: a cursor over the session's journal, with the newest progress in
+// between. Live delivery is replay that has caught up; there is no queue per client.
 
 package daemon
 
@@ -35,7 +35,8 @@ type stream struct {
 	pid       int    // of its client; 0: not known
 	arrival   uint64 // among all streams of the daemon: of two main ones the later stays, whichever is heard first
 
-	// unheard: its client did not save when it was asked, and has said nothing since; it is not waited for again.
+	// unheard: its client did not save when it was asked, and has said nothing since; it is not
+	// waited for again.
 	unheard atomic.Bool
 
 	presence // used in the session's update alone
@@ -58,7 +59,8 @@ type presence struct {
 	missed      bool          // it is waited for whether the client comes back
 }
 
-// newStream makes a stream of s that stands behind the record after. The caller sets what it needs, then has it served.
+// newStream makes a stream of s that stands behind the record after. The caller sets what it needs,
+// then has it served.
 func newStream(s *session, after uint64, send func(*tooldv1.ExecuteResponse) error) *stream {
 	return &stream{
 		session: s, cursor: s.log.Follow(after), send: send, sent: after, follow: true, poked: make(chan struct{}, 1),
@@ -147,36 +149,26 @@ func (st *stream) begin() error {
 	return nil
 }
 
-// resume goes on with a call that is open: a question from before the place where the stream begins is asked again, and
-// a call that was started before it is followed.
+// resume goes on with a call that is open: a question from before the place where the stream begins
+// is asked again, and a call that was started before it is followed.
 func (st *stream) resume(key string) error {
 	records, err := st.session.log.Find(key)
 	if err != nil {
 		return journalRefusal(err)
 	}
-	var question journal.Record
-	for _, record := range records {
-		switch record.Kind {
-		case kindQuestion:
-			question = record
-		case kindWithdrawn:
-			question = journal.Record{}
-		case kindStarted:
-			if record.Seq <= st.sent {
-				st.running[key] = st.followCall(key)
-			}
-		case kindResult:
-			delete(st.running, key)
-		}
+	told := storyOf(records)
+	if told.state == tooldv1.CallState_CALL_STATE_RUNNING && told.started.Seq <= st.sent {
+		st.running[key] = st.followCall(key)
 	}
-	if question.Seq == 0 || question.Seq > st.sent {
+	if told.question.Seq == 0 || told.question.Seq > st.sent {
 		return nil
 	}
-	return st.sendRecord(question, func(*tooldv1.ExecuteResponse) {})
+	return st.sendRecord(told.question, func(*tooldv1.ExecuteResponse) {})
 }
 
-// finishing reports whether the stream ends when it has caught up, and with which error: when it does not follow, when it
-// is closing, and after a half-close when no turn is open. All that it then has still to send is in the journal.
+// finishing reports whether the stream ends when it has caught up, and with which error: when it
+// does not follow, when it is closing, and after a half-close when no turn is open. All that it
+// then has still to send is in the journal.
 func (st *stream) finishing() (finishing bool, why error) {
 	if !st.follow {
 		return true, nil
@@ -198,7 +190,7 @@ func (st *stream) finishing() (finishing bool, why error) {
 	return finishing, nil
 }
 
-// sendRecords sends one read's worth of records and says whether there were none.
+// sendRecords sends one read's worth of records and reports whether there were none.
 func (st *stream) sendRecords() (caughtUp bool, err error) {
 	records, err := st.cursor.Next()
 	if err != nil {
@@ -245,8 +237,8 @@ func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.Execute
 	return st.send(wire)
 }
 
-// sendAgain sends again the records, as far as they have been passed, of calls that were asked for a second time. What
-// is still to come of them comes by itself.
+// sendAgain sends again the records, as far as they have been passed, of calls that were asked for
+// a second time. What is still to come of them comes by itself.
 func (st *stream) sendAgain() error {
 	var keys []string
 	st.session.update(func(*state) {
@@ -290,17 +282,17 @@ func (st *stream) repeat(key string) {
 
 // journalRefusal puts an error of the journal into a status.
 func journalRefusal(err error) error {
-	var corrupt *journal.CorruptError
-	var gone *journal.GoneError
+	if gone, is := errors.AsType[*journal.GoneError](err); is {
+		return apierror.Preconditionf("journal_gone", "", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
+	}
+	_, corrupt := errors.AsType[*journal.CorruptError](err)
 	switch {
-	case errors.As(err, &gone):
-		return apierror.New(codes.FailedPrecondition, "journal_gone", "No call is accepted, because no record of it would be kept: %s.", goneText(gone))
 	case errors.Is(err, journal.ErrFull):
 		return apierror.New(codes.ResourceExhausted, "disk_full", "The disk that holds the daemon's journal is full. Free some space and try again.")
-	case errors.As(err, &corrupt):
+	case corrupt:
 		return apierror.New(codes.DataLoss, "journal_damaged", "The journal is damaged: %v.", err)
 	case errors.Is(err, journal.ErrNotFound):
-		return apierror.New(codes.NotFound, "unknown_session", "The session's records are gone.")
+		return apierror.NotFoundf("unknown_session", "", "The session's records are gone.")
 	}
 	return apierror.New(codes.Internal, "journal_failed", "The journal does not answer: %v.", err)
 }

@@ -1,5 +1,5 @@
-// The unary and half-streaming methods of ToolService. They know of a call what Execute knows, and of tools their
-// specifications alone.
+// The unary and half-streaming methods of ToolService. They know of a call what Execute knows, and
+// of tools their specifications alone.
 
 package daemon
 
@@ -13,9 +13,15 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/exec/spool"
 )
+
+type toolServer struct {
+	tooldv1.UnimplementedToolServiceServer
+	daemon *Daemon
+}
 
 // RunTool runs one call as a turn of its own and streams its events.
 func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService_RunToolServer) error {
@@ -40,7 +46,7 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 			its.clients.owner = access.OwnerOf(g.Context())
 		}
 	})
-	st, err := s.intake.runOne(request, func(event *tooldv1.ExecuteResponse) error {
+	st, err := s.intake.runAlone(parseUse(request), request.GetSessionId() == "", func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
 	})
 	if err != nil {
@@ -52,12 +58,8 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	return st.serve(g.Context(), nil)
 }
 
-// runOne takes a call as a turn of its own, and gives the stream of its events.
-func (i *intake) runOne(request *tooldv1.RunToolRequest, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
-	return i.runAlone(parseUse(useOf(request)), request.GetSessionId() == "", send)
-}
-
-// runAlone does so. main: the session ends with the stream.
+// runAlone takes a call as a turn of its own, and returns the stream of its events. main: the
+// session ends with the stream.
 func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (st *stream, err error) {
 	i.alone(func(in inlet) { st, err = in.run(r, main, send) })
 	return st, err
@@ -79,16 +81,14 @@ func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) er
 		return nil, err
 	}
 	if key == "" {
-		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", short(r.use.ID)).At("id")
+		return nil, apierror.New(codes.AlreadyExists, "duplicate_id", "The id %q is taken by another call of this session, or is too long. Use another one.", convert.Short(r.use.ID)).At("id")
 	}
+	var again []string
 	if repeated {
-		after = in.s.log.Last()
+		after, again = in.s.log.Last(), []string{key}
 	}
 	st := newStream(in.s, after, send)
-	st.only = key
-	if repeated {
-		st.again = []string{key}
-	}
+	st.only, st.again = key, again
 	in.s.attachments.watch(st)
 	if main {
 		in.s.update(func(its *state) { its.clients.main = st })
@@ -107,32 +107,38 @@ func (t *toolServer) sessionOf(who access.Principal, request *tooldv1.RunToolReq
 
 // ReadOutput streams what a call has printed.
 func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.ToolService_ReadOutputServer) error {
-	look, err := t.daemon.sessions.view(principalOf(g.Context()), request.GetSessionId())
+	look, err := t.daemon.sessions.view(g.Context(), request)
 	if err != nil {
 		return err
 	}
-	key, ok := look.key(request.GetToolUseId())
-	if !ok {
-		return unknownCall(request.GetSessionId(), request.GetToolUseId())
+	key, err := look.key(request.GetToolUseId())
+	if err != nil {
+		return err
 	}
 	if request.GetChannel() < 0 || request.GetChannel() > tooldv1.Channel_CHANNEL_STDERR {
-		return apierror.New(codes.InvalidArgument, "invalid_channel", "channel has the value %d, which this daemon does not know.", request.GetChannel()).At("channel")
+		return apierror.Invalidf("invalid_channel", "channel", "channel has the value %d, which this daemon does not know.", request.GetChannel())
 	}
 	if max(request.GetOffset(), request.GetLimit()) > math.MaxInt64 {
-		return apierror.New(codes.InvalidArgument, "invalid_offset", "offset and limit are at most %d.", int64(math.MaxInt64)).At("offset")
+		return apierror.Invalidf("invalid_offset", "offset", "offset and limit are at most %d.", int64(math.MaxInt64))
 	}
-	reader := outputReader{look: look, key: key, request: request, send: g.Send}
+	outputs, err := look.outputs()
+	if err != nil {
+		return err
+	}
+	reader := outputReader{look.session, outputs, outputName(look.name, key), key, request, g.Send}
 	return reader.run(g.Context())
 }
 
 func unknownCall(session, id string) error {
-	return apierror.New(codes.NotFound, "unknown_call", "Session %q has no call %q, or it is not kept any more.", short(session), short(id)).At("tool_use_id")
+	return apierror.NotFoundf("unknown_call", "tool_use_id", "Session %q has no call %q, or it is not kept any more.", convert.Short(session), convert.Short(id))
 }
 
 // outputReader is one ReadOutput under way.
 type outputReader struct {
-	look    *sessionView
-	key     string
+	session *session // nil: it is closed
+	outputs *spool.Dir
+	name    string // of the output
+	key     string // of the call
 	request *tooldv1.ReadOutputRequest
 	send    func(*tooldv1.ReadOutputResponse) error
 }
@@ -189,25 +195,27 @@ func (r *outputReader) next(out *spool.Output, offset int64, buffer []byte) ([]b
 	return run.Data, nil
 }
 
-// output finds the call's output; changed is signalled when there may be more, ended says that there will not.
+// output finds the call's output; changed is signalled when there may be more, ended means that
+// there will not.
 func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, ended bool) {
-	if s := r.look.session; s != nil {
-		if out, changed, running := s.following(r.key); running {
+	if r.session != nil {
+		if out, changed, running := r.session.following(r.key); running {
 			return out, changed, false
 		}
 	}
-	out, err := r.look.outputs.Find(outputName(r.look.name, r.key))
+	out, err := r.outputs.Find(r.name)
 	if err != nil { // it never had a byte, or is not kept any more
 		return nil, nil, true
 	}
 	return out, nil, true
 }
 
-// following returns the output of a call that has not ended, and what tells that there is more.
+// following returns the output of a call that has not ended, and what is signalled when there is
+// more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
 	s.update(func(its *state) {
-		if out = s.tasks.taskOutput(key); out != nil {
-			changed, running = out.Changed(), !out.Ended()
+		if task := s.tasks.taskOf(key); task != nil {
+			out, changed, running = task.Output, task.Output.Changed(), !task.Output.Ended()
 			return
 		}
 		if l := its.ledger.live[key]; l != nil && l.out != nil {
@@ -222,22 +230,22 @@ func (s *session) following(key string) (out *spool.Output, changed <-chan struc
 
 // GetCall returns a call's records.
 func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallRequest) (*tooldv1.GetCallResponse, error) {
-	look, err := t.daemon.sessions.view(principalOf(ctx), request.GetSessionId())
+	look, err := t.daemon.sessions.view(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	key, ok := look.key(request.GetToolUseId())
-	if !ok {
-		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
+	key, err := look.key(request.GetToolUseId())
+	if err != nil {
+		return nil, err
 	}
 	records, err := look.log.Find(key)
 	if err != nil {
 		return nil, journalRefusal(err)
 	}
 	if len(records) == 0 {
-		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
+		return nil, unknownCall(look.name, request.GetToolUseId())
 	}
-	response := &tooldv1.GetCallResponse{State: tooldv1.CallState_CALL_STATE_ACCEPTED}
+	response := &tooldv1.GetCallResponse{State: storyOf(records).state}
 	for _, record := range records {
 		wire, err := wireOf(record)
 		if err != nil {
@@ -245,12 +253,6 @@ func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallReques
 		}
 		if accepted := wire.GetAccepted(); accepted != nil {
 			response.InputJson, accepted.InputJson = accepted.GetInputJson(), ""
-		}
-		switch record.Kind {
-		case kindStarted:
-			response.State = tooldv1.CallState_CALL_STATE_RUNNING
-		case kindResult:
-			response.State = tooldv1.CallState_CALL_STATE_ENDED
 		}
 		response.Records = append(response.Records, wire)
 	}

@@ -1,5 +1,5 @@
-// Turns: the tool uses of one model message. A turn takes tool uses until it is ended, and is over when each of its
-// calls has its result.
+// Turns: the tool uses of one model message. A turn takes tool uses until it is ended, and is over
+// when each of its calls has its result.
 
 package daemon
 
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -65,8 +66,8 @@ func (in inlet) beginTurn(id string) *turn {
 		}
 		its.ledger.turns[t.number] = t
 	})
-	in.s.queue.SetFeed(feedOf(t.options))
-	in.s.queue.SetConcurrency(concurrencyOf(t.options))
+	in.s.queue.SetFeed(convert.Feed(t.options))
+	in.s.queue.SetConcurrency(cmp.Or(int(t.options.GetMaxConcurrency()), scheduler.DefaultConcurrency))
 	return t
 }
 
@@ -114,7 +115,8 @@ func (l *ledger) openTurns() []*turn {
 	return slices.SortedFunc(maps.Values(l.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
-// finishTurn records the end of a turn that is over, and takes it out of the session when that is done.
+// finishTurn records the end of a turn that is over, and takes it out of the session when that is
+// done.
 func (rec *recorder) finishTurn(its *state, t *turn) {
 	if !t.ended || t.over || len(t.open) > 0 {
 		return
@@ -122,7 +124,7 @@ func (rec *recorder) finishTurn(its *state, t *turn) {
 	t.over = true
 	if len(t.hookCalls) > 0 {
 		rec.s.Later(func(ctx context.Context) {
-			rec.s.notifier.runBatchHooks(ctx, t)
+			rec.s.runBatchHooks(ctx, t)
 			rec.s.update(func(its *state) { rec.recordEnd(its, t) })
 		})
 		return
@@ -132,7 +134,7 @@ func (rec *recorder) finishTurn(its *state, t *turn) {
 
 // recordEnd records the end of a turn that is over.
 func (rec *recorder) recordEnd(its *state, t *turn) {
-	wire := eventOf(nil, pipeline.TurnEnded{
+	wire := convert.Event(nil, pipeline.TurnEnded{
 		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
 	})
 	wire.Turn, wire.TurnId = t.number, t.id
@@ -151,7 +153,8 @@ func (rec *recorder) recordEnd(its *state, t *turn) {
 	})
 }
 
-// turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the newest.
+// turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the
+// newest.
 func (l *ledger) turnNamed(id string) *turn {
 	if id == "" && l.open != nil {
 		return l.open
@@ -173,7 +176,7 @@ type ordered struct {
 	waiting map[int]journal.Entry
 }
 
-// add takes the result of the call at index, and gives those that may be recorded now.
+// add takes the result of the call at index, and returns those that may be recorded now.
 func (o *ordered) add(index int, result journal.Entry) (released []journal.Entry) {
 	o.waiting[index] = result
 	for {

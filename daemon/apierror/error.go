@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 )
 
-// An Error is why a stream or a unary call is not served, as a gRPC status with details. Its message and field are for clients.
+// An Error is why a stream or a unary call is not served, as a gRPC status with details. Its
+// message and field are for clients.
 type Error struct {
 	Code    codes.Code
 	Reason  string // stable, lower_snake_case; listed in docs/errors.md
@@ -47,4 +48,21 @@ func (e *Error) GRPCStatus() *status.Status {
 		return plain
 	}
 	return full
+}
+
+// Invalidf returns an error about a field of the request that has a value which is not allowed;
+// field may be empty.
+func Invalidf(reason, field, format string, args ...any) *Error {
+	return New(codes.InvalidArgument, reason, format, args...).At(field)
+}
+
+// NotFoundf returns an error about a field of the request that names nothing which is there.
+func NotFoundf(reason, field, format string, args ...any) *Error {
+	return New(codes.NotFound, reason, format, args...).At(field)
+}
+
+// Preconditionf returns an error about a field of the request that cannot be served as things
+// stand.
+func Preconditionf(reason, field, format string, args ...any) *Error {
+	return New(codes.FailedPrecondition, reason, format, args...).At(field)
 }

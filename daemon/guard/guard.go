@@ -10,7 +10,8 @@ type Value[T any] struct {
 	value T
 }
 
-// Do runs f with the value, one caller at a time. f must not call Do of the same Value, nor keep the pointer.
+// Do runs f with the value, one caller at a time. f must not call Do of the same Value, nor keep
+// the pointer.
 func (v *Value[T]) Do(f func(*T)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

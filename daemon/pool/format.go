@@ -1,5 +1,5 @@
-// Pools in the forms that model APIs and MCP take in a request, as they are. Which tools a session has is not decided
-// here.
+// Pools in the forms that model APIs and MCP take in a request, as they are. Which tools a session
+// has is not decided here.
 
 package pool
 
@@ -21,32 +21,23 @@ const (
 	MCP                     // "tools" of a result of tools/list
 )
 
-// maxFunction is how many characters of a description OpenAI's API takes: it refuses the whole request for one above, with
-// the code string_above_max_length.
+// maxFunction is how many characters of a description OpenAI's API takes: it refuses the whole
+// request for one above, with the code string_above_max_length.
 const maxFunction = 1024
 
-type anthropicTool struct {
+// A wireTool is a tool in one of the forms, with one of the three fields for its schema.
+type wireTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"`
+	Schema      json.RawMessage `json:"input_schema,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	Annotations *annotations    `json:"annotations,omitempty"`
 }
 
 type openAITool struct {
-	Type     string         `json:"type"`
-	Function openAIFunction `json:"function"`
-}
-
-type openAIFunction struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-}
-
-type mcpTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations annotations     `json:"annotations"`
+	Type     string   `json:"type"`
+	Function wireTool `json:"function"`
 }
 
 type annotations struct {
@@ -55,8 +46,8 @@ type annotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Definitions returns the tools that the session has as a JSON array. What comes into a later block changes no byte before
-// it but the closing bracket.
+// Definitions returns the tools that the session has as a JSON array. What comes into a later block
+// changes no byte before it but the closing bracket.
 func (p *Pool) Definitions(f Format) (string, error) {
 	list := []any{}
 	for i := range p.Entries {
@@ -69,13 +60,17 @@ func (p *Pool) Definitions(f Format) (string, error) {
 }
 
 func (f Format) definition(s tools.Spec) any {
+	d := wireTool{Name: s.Name, Description: s.Description}
 	switch f {
 	case OpenAI:
-		return openAITool{"function", openAIFunction{s.Name, brief(s.Description), s.InputSchema}}
+		d.Description, d.Parameters = brief(s.Description), s.InputSchema
+		return openAITool{"function", d}
 	case MCP:
-		return mcpTool{s.Name, s.Description, s.InputSchema, annotations{s.ReadOnly, s.Destructive, s.OpenWorld}}
+		d.InputSchema, d.Annotations = s.InputSchema, &annotations{s.ReadOnly, s.Destructive, s.OpenWorld}
+	default:
+		d.Schema = s.InputSchema
 	}
-	return anthropicTool{s.Name, s.Description, s.InputSchema}
+	return d
 }
 
 // brief cuts a description to the length that OpenAI's API accepts, after the last line or sentence

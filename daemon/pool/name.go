@@ -10,8 +10,8 @@ import (
 // mcpPrefix is what the names of MCP servers' tools begin with.
 const mcpPrefix = "mcp__"
 
-// A name has what model APIs take. Two underscores end the name of a server, so that it has none at its ends and no two side
-// by side within it.
+// A name has what model APIs take. Two underscores end the name of a server, so that it has none at
+// its ends and no two side by side within it.
 var (
 	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	serverName = regexp.MustCompile(`^mcp__[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$`)

@@ -30,7 +30,8 @@ var simple = []string{"Read", "Edit", "Bash"}
 // Conditions are what decides which tools a session has.
 type Conditions struct {
 	Preset Preset // empty: Full
-	// Named are the only tools that the client wants; nil: all. An entry may name a server; see Names.
+	// Named are the only tools that the client wants; nil: all. An entry may name a server; see
+	// Names.
 	Named []string
 	// Removed returns, as a sentence, the rule that removes a tool of that name; empty: none does.
 	// nil: no rule does.
@@ -51,8 +52,8 @@ type Entry struct {
 	Deferred, Active bool
 }
 
-// Offer returns of each tool whether the session has it. The order is that of the list; behind it stand the names of those that
-// the client wants and that do not exist, without a tool.
+// Offer returns of each tool whether the session has it. The order is that of the list; behind it
+// stand the names of those that the client wants and that do not exist, without a tool.
 func Offer(list []tools.Tool, c Conditions) []Entry {
 	entries := make([]Entry, 0, len(list))
 	for _, tool := range list {
@@ -80,7 +81,8 @@ func named(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool { return Names(entry, name) })
 }
 
-// missing are the names of a list that no entry has. Those of MCP servers are left out: their tools come and go.
+// missing are the names of a list that no entry has. Those of MCP servers are left out: their tools
+// come and go.
 func missing(entries []Entry, list []string) (none []Entry) {
 	known := map[string]bool{}
 	for _, e := range entries {
@@ -97,8 +99,8 @@ func missing(entries []Entry, list []string) (none []Entry) {
 
 // A Pool is the tools of a session at one moment. It is not changed once it is made.
 type Pool struct {
-	// Entries are all tools, also those that the session does not have: the blocks in the order of their origins, each by
-	// name. What comes into a later block changes nothing in an earlier one.
+	// Entries are all tools, also those that the session does not have: the blocks in the order of
+	// their origins, each by name. What comes into a later block changes nothing in an earlier one.
 	Entries []Entry
 	// Dropped are those whose name another tool has, each with a sentence.
 	Dropped []Entry
@@ -107,9 +109,10 @@ type Pool struct {
 	byName   map[string]*Entry
 }
 
-// Assemble puts entries into one order. Tools of MCP servers are deferred when there are more than deferAbove tools up to the
-// end of their block, or when the definitions of those are large; negative: never. What is always loaded, and what is among
-// active, is not deferred for their number. Without ToolSearch nothing is, since nothing could be activated.
+// Assemble puts entries into one order. Tools of MCP servers are deferred when there are more than
+// deferAbove tools up to the end of their block, or when the definitions of those are large;
+// negative: never. What is always loaded, and what is among active, is not deferred for their
+// number. Without ToolSearch nothing is, since nothing could be activated.
 func Assemble(entries []Entry, deferAbove int, active []string) *Pool {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b Entry) int {
@@ -144,8 +147,8 @@ var whose = map[tools.Origin]string{
 // definitions, and most gRPC clients accept messages of 4 MiB.
 const maxDefinitions = 1 << 20
 
-// postpone defers what there is too much of. What comes behind the block of MCP servers does not count: it must not change
-// anything in front of it.
+// postpone defers what there is too much of. What comes behind the block of MCP servers does not
+// count: it must not change anything in front of it.
 func (p *Pool) postpone(above int, active []string) {
 	count, size := 0, 0
 	for _, e := range p.Entries {
@@ -194,7 +197,8 @@ func (p *Pool) Deferrable() (specs []tools.Spec) {
 	return specs
 }
 
-// Prompt is a text for a model's system prompt that names what can be activated; empty: nothing can.
+// Prompt is a text for a model's system prompt that names what can be activated; empty: nothing
+// can.
 func (p *Pool) Prompt() string {
 	var b strings.Builder
 	for _, e := range p.Entries {

@@ -55,8 +55,8 @@ func (e *Exceeded) Error() string {
 	return fmt.Sprintf("%s of the %s: %d bytes and %d more pass the limit of %d", e.Kind, e.Scope, e.Held, e.Wanted, e.Limit)
 }
 
-// A Ledger holds the accounts of all sessions. It is safe for concurrent use, and locks itself for a few additions
-// only, so callers may have locked their own state.
+// A Ledger holds the accounts of all sessions. It is safe for concurrent use, and locks itself for
+// a few additions only, so callers may have locked their own state.
 type Ledger struct {
 	limits   [kinds]Limits
 	released func(bytes int64)
@@ -92,7 +92,8 @@ type Account struct {
 	closed bool
 }
 
-// Open returns an account of a session of the principal's, which holds nothing yet. The caller closes it.
+// Open returns an account of a session of the principal's, which holds nothing yet. The caller
+// closes it.
 func (l *Ledger) Open(name string) *Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,41 +106,37 @@ func (l *Ledger) Open(name string) *Account {
 	return &Account{ledger: l, name: name, of: of}
 }
 
-// Fits returns the error that Hold would return now, and reserves nothing.
-func (a *Account) Fits(kind Kind, bytes int64) error {
+// Fits returns what Hold would return now, and reserves nothing.
+func (a *Account) Fits(kind Kind, bytes int64) *Exceeded {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
 	return a.fitsLocked(kind, bytes)
 }
 
-// Hold sets how many bytes of the kind the session holds. Holding less never fails. Otherwise the
-// error is an *Exceeded if a limit would be exceeded, and nothing changes.
-func (a *Account) Hold(kind Kind, bytes int64) error {
-	a.ledger.mu.Lock()
-	err := a.fitsLocked(kind, bytes)
-	var less int64
-	if err == nil {
-		less = a.setLocked(kind, bytes)
-	}
-	a.ledger.mu.Unlock()
-	a.ledger.gaveBack(less)
-	return err
+// Hold sets how many bytes of the kind the session holds, and returns nil. Holding less never
+// fails. Otherwise it returns which limit would be exceeded, and changes nothing.
+func (a *Account) Hold(kind Kind, bytes int64) (over *Exceeded) {
+	a.ledger.change(func() (less int64) {
+		if over = a.fitsLocked(kind, bytes); over == nil {
+			less = a.setLocked(kind, bytes)
+		}
+		return less
+	})
+	return over
 }
 
 // Restore does what Hold does, past any limit: for what was taken before the daemon was restarted.
 func (a *Account) Restore(kind Kind, bytes int64) {
-	a.ledger.mu.Lock()
-	less := a.setLocked(kind, bytes)
-	a.ledger.mu.Unlock()
-	a.ledger.gaveBack(less)
+	a.ledger.change(func() int64 { return a.setLocked(kind, bytes) })
 }
 
 // Close releases everything that the session holds. It holds nothing from then on; closing it again
 // has no effect.
 func (a *Account) Close() {
-	a.ledger.mu.Lock()
-	var less int64
-	if !a.closed {
+	a.ledger.change(func() (less int64) {
+		if a.closed {
+			return 0
+		}
 		for kind := range kinds {
 			less += a.setLocked(kind, 0)
 		}
@@ -147,13 +144,12 @@ func (a *Account) Close() {
 		if a.of.accounts--; a.of.accounts == 0 {
 			delete(a.ledger.principals, a.name)
 		}
-	}
-	a.ledger.mu.Unlock()
-	a.ledger.gaveBack(less)
+		return less
+	})
 }
 
-// fitsLocked returns an *Exceeded if bytes would pass a limit. The caller has locked the ledger.
-func (a *Account) fitsLocked(kind Kind, bytes int64) error {
+// fitsLocked returns the limit that bytes would pass; nil: none. The caller has locked the ledger.
+func (a *Account) fitsLocked(kind Kind, bytes int64) *Exceeded {
 	more := bytes - a.held[kind]
 	if more <= 0 {
 		return nil
@@ -166,7 +162,8 @@ func (a *Account) fitsLocked(kind Kind, bytes int64) error {
 	return nil
 }
 
-// setLocked makes bytes what the session holds, and returns by how many that is less. The caller has locked the ledger.
+// setLocked makes bytes what the session holds, and returns by how many that is less. The caller
+// has locked the ledger.
 func (a *Account) setLocked(kind Kind, bytes int64) (less int64) {
 	if a.closed {
 		return 0
@@ -178,8 +175,12 @@ func (a *Account) setLocked(kind Kind, bytes int64) (less int64) {
 	return max(0, less)
 }
 
-func (l *Ledger) gaveBack(bytes int64) {
-	if bytes > 0 {
-		l.released(bytes)
+// change runs f while the ledger is locked, and then reports the bytes that f has released.
+func (l *Ledger) change(f func() (less int64)) {
+	l.mu.Lock()
+	less := f()
+	l.mu.Unlock()
+	if less > 0 {
+		l.released(less)
 	}
 }

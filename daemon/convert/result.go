@@ -1,8 +1,9 @@
-// A call's result as the wire has it: never larger, nor nested deeper, than what clients take.
+// A call's result: never larger, nor nested deeper, than what clients take.
 
-package daemon
+package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,35 +19,33 @@ import (
 )
 
 const (
-	// recordedResult is how many bytes a result may have on the wire: with what stands around it a record stays below 4 MiB.
+	// recordedResult is how many bytes a result may have on the wire: with what stands around it a
+	// record stays below 4 MiB.
 	recordedResult  = 3<<20 + 512<<10
 	shownText       = 1 << 20
 	shownStructured = 1 << 20 // as JSON
-	// wiredStructured is the same on the wire, where a number takes several times what it takes in JSON.
+	// wiredStructured is the same on the wire, where a number takes several times what it takes in
+	// JSON.
 	wiredStructured = 2 << 20
-	// nested is how deep objects and lists may nest. Clients in C++, Java and Python stop at 100 messages in each other; an
-	// object is three.
+	// nested is how deep objects and lists may nest. Clients in C++, Java and Python stop at 100
+	// messages in each other; an object is three.
 	nested = 25
-	// smallPart is the size, in bytes, up to which leaving a part out gains nothing; crowdedBlocks such blocks are far below
-	// recordedResult.
+	// smallPart is the size, in bytes, up to which leaving a part out gains nothing; crowdedBlocks
+	// such blocks are far below recordedResult.
 	smallPart, crowdedBlocks = 1 << 10, 1000
 )
 
 func resultOf(use *pipeline.Use, e pipeline.Ended) *tooldv1.ToolResult {
 	result := &tooldv1.ToolResult{
 		ToolUseId: use.ID, Index: uint32(use.Index), IsError: e.Outcome != pipeline.OK, Outcome: tooldv1.Outcome(e.Outcome),
-		Error: errorOf(e.Fault), Structured: structOf(e.Structured),
+		Error: errorOf(e.Fault), Structured: structOf(e.Structured), Confinement: confinementOf(e.Confined), Content: Each(e.Content, contentOf),
 		Usage: &tooldv1.Usage{
 			Waited: durationpb.New(e.Usage.Waited), Asked: durationpb.New(e.Usage.Asked), Ran: durationpb.New(e.Usage.Ran),
-			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: tierOf(e.Confined.Tier),
+			OutputBytes: uint64(e.Usage.OutputBytes), PeakMemoryBytes: uint64(e.Usage.PeakMemory), Sandbox: Tier(e.Confined.Tier),
 		},
 	}
-	result.Confinement = confinementOf(e.Confined)
-	for _, block := range e.Content {
-		result.Content = append(result.Content, contentOf(block))
-	}
 	if e.Spill != nil {
-		result.Spill = &tooldv1.Spill{Path: clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
+		result.Spill = &tooldv1.Spill{Path: Clean(e.Spill.Path), OmittedBytes: uint64(e.Spill.Bytes), OmittedLines: uint64(e.Spill.Lines)}
 	}
 	fit(result)
 	return result
@@ -59,9 +58,9 @@ func contentOf(block tools.Block) *tooldv1.Content {
 	case block.Document != nil:
 		return &tooldv1.Content{Block: &tooldv1.Content_Document{Document: blobOf(block.Document)}}
 	case block.Link != nil:
-		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: clean(block.Link.URI), Name: clean(block.Link.Name)}}}
+		return &tooldv1.Content{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: Clean(block.Link.URI), Name: Clean(block.Link.Name)}}}
 	}
-	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: shortened(block.Text, shownText)}}
+	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: Shortened(block.Text, shownText)}}
 }
 
 func blobOf(b *tools.Blob) *tooldv1.Blob { return &tooldv1.Blob{MediaType: b.MediaType, Data: b.Data} }
@@ -70,10 +69,11 @@ func errorOf(e *fault.Error) *tooldv1.Error {
 	if e == nil {
 		return nil
 	}
-	return &tooldv1.Error{Code: e.Code, Message: shortened(visible(e.Message), shownFault), Field: shortened(e.Field, shownReason), Details: structOf(e.Details)}
+	return &tooldv1.Error{Code: e.Code, Message: Shortened(Visible(e.Message), shownFault), Field: Shortened(e.Field, ShownReason), Details: structOf(e.Details)}
 }
 
-// fit leaves the largest parts of a result out, and says so in their place, until the rest is no larger than may be recorded.
+// fit leaves the largest parts of a result out, and notes that in their place, until the rest is no
+// larger than may be recorded.
 func fit(result *tooldv1.ToolResult) {
 	for proto.Size(result) > recordedResult {
 		largest := slices.MaxFunc(partsOf(result), func(a, b part) int { return a.size - b.size })
@@ -120,15 +120,16 @@ func omittedBlock(content *tooldv1.Content) *tooldv1.Content {
 	what, size := "A block", proto.Size(content)
 	for _, blob := range []*tooldv1.Blob{content.GetImage(), content.GetDocument()} {
 		if blob != nil {
-			what, size = "A block, "+short(visible(blob.GetMediaType()))+",", len(blob.GetData())
+			what, size = "A block, "+Short(Visible(blob.GetMediaType()))+",", len(blob.GetData())
 		}
 	}
 	text := fmt.Sprintf("(%s of %d bytes is left out: all of a result may have no more than %d.)", what, size, recordedResult)
 	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: text}}
 }
 
-// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One that is too large for a
-// message is replaced by its size, and what nests too deep for one by words that say so.
+// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One
+// that is too large for a message is replaced by its size, and what nests too deep for one by words
+// that say so.
 func structOf(value any) *structpb.Struct {
 	if value == nil {
 		return nil
@@ -166,4 +167,40 @@ func flatten(value *structpb.Value, depth int) {
 	for _, element := range list.GetValues() {
 		flatten(element, depth+1)
 	}
+}
+
+// How much a client may give as one result, in bytes on the wire: what is recorded of it stays
+// below what most clients take.
+const (
+	takenBlocks = 200
+	takenResult = 3 << 20
+)
+
+// ResultIn puts what a client's tool has returned into a result. Its error means that the tool has
+// failed.
+func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
+	if blocks, size := len(wire.GetContent()), proto.Size(wire); blocks > takenBlocks || size > takenResult {
+		return result, fault.Failedf("tool_failed", "The client's tool gave %d blocks with %d bytes, but no more than %d blocks with %d bytes, all of them together with what is structured, are taken.", blocks, size, takenBlocks, takenResult)
+	}
+	result.Content = Each(wire.GetContent(), blockIn)
+	if wire.GetStructured() != nil {
+		result.Structured = wire.GetStructured().AsMap()
+	}
+	if wire.GetIsError() {
+		text := cmp.Or(append(Each(result.Content, func(b tools.Block) string { return b.Text }), "The client's tool has failed and does not say why.")...)
+		return result, fault.Failedf("tool_failed", "%s", Shortened(text, ShownAnswer)) // in the words of its result
+	}
+	return result, nil
+}
+
+func blockIn(content *tooldv1.Content) tools.Block {
+	switch block := content.GetBlock().(type) {
+	case *tooldv1.Content_Image:
+		return tools.Block{Image: &tools.Blob{MediaType: block.Image.GetMediaType(), Data: block.Image.GetData()}}
+	case *tooldv1.Content_Document:
+		return tools.Block{Document: &tools.Blob{MediaType: block.Document.GetMediaType(), Data: block.Document.GetData()}}
+	case *tooldv1.Content_Link:
+		return tools.Block{Link: &tools.Link{URI: block.Link.GetUri(), Name: block.Link.GetName()}}
+	}
+	return tools.Block{Text: content.GetText()}
 }

@@ -1,6 +1,6 @@
 // How large and how deep a result is on the wire, whatever a tool gives.
 
-package daemon
+package convert
 
 import (
 	"strings"
@@ -61,7 +61,7 @@ func TestResultFits(t *testing.T) {
 		{"too deep in details", pipeline.Ended{Fault: fault.Failedf("tool_failed", "x").With(deep(60))}, []string{"it nests deeper than 25 levels"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wire := eventOf(&pipeline.Use{ID: "a"}, tt.ended)
+			wire := Event(&pipeline.Use{ID: "a"}, tt.ended)
 			bytes, err := proto.Marshal(wire)
 			if err != nil || len(bytes) >= 4*mib {
 				t.Fatalf("%d bytes, %v", len(bytes), err)
@@ -100,12 +100,12 @@ func FuzzClientResult(f *testing.F) {
 		if proto.Unmarshal(bytes, given) != nil {
 			return
 		}
-		result, err := resultIn(given)
+		result, err := ResultIn(given)
 		ended := pipeline.Ended{Content: result.Content, Structured: result.Structured}
 		if err != nil {
 			ended.Fault = fault.From(err)
 		}
-		recorded, err := proto.Marshal(eventOf(&pipeline.Use{ID: "a"}, ended))
+		recorded, err := proto.Marshal(Event(&pipeline.Use{ID: "a"}, ended))
 		if err != nil || len(recorded) >= 4<<20 {
 			t.Fatalf("%d bytes, %v", len(recorded), err)
 		}
