@@ -255,7 +255,11 @@ func TestNoSentenceIsMatched(t *testing.T) {
 				if of, is := function.X.(*ast.Ident); !is || of.Name != "strings" {
 					return true
 				}
-				if text, is := node.Args[1].(*ast.BasicLit); is && phrase.MatchString(text.Value) && !slices.Contains(protocolTexts, text.Value) {
+				text, is := node.Args[1].(*ast.BasicLit)
+				if isMessage(node.Args[0]) && (!is || text.Value != `"."`) {
+					t.Errorf("%s looks into a message: let its maker pass on a code or a value", s.name)
+				}
+				if is && phrase.MatchString(text.Value) && !slices.Contains(protocolTexts, text.Value) {
 					t.Errorf("%s looks for %s in a text: let the text's maker pass on a code or a value", s.name, text.Value)
 				}
 			case *ast.BinaryExpr:
@@ -271,6 +275,15 @@ func TestNoSentenceIsMatched(t *testing.T) {
 			return true
 		})
 	}
+}
+
+// isMessage reports whether an expression is the message of an error or the reason of a verdict.
+func isMessage(x ast.Expr) bool {
+	if call, is := x.(*ast.CallExpr); is {
+		x = call.Fun
+	}
+	of, is := x.(*ast.SelectorExpr)
+	return is && slices.Contains([]string{"Message", "GetMessage", "GetReason", "Sentences"}, of.Sel.Name)
 }
 
 // protocolTexts are texts that other programs define.

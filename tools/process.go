@@ -42,17 +42,21 @@ func (e Exit) Headline() string {
 	return "Exit code unknown\n"
 }
 
+// How returns how the process has ended, as the end of a sentence about it: "ended with exit code 1".
+func (e Exit) How() string {
+	switch {
+	case e.ExitCode != nil:
+		return fmt.Sprintf("ended with exit code %d", *e.ExitCode)
+	case e.Signal != "":
+		return "was ended by signal " + e.Signal
+	}
+	return "ended without an exit code"
+}
+
 // Fault returns the error of a process that has failed: "The command ended with exit code 1." and
 // where to look for the reason.
 func (e Exit) Fault(what, where string) error {
-	how := "ended without an exit code"
-	switch {
-	case e.ExitCode != nil:
-		how = fmt.Sprintf("ended with exit code %d", *e.ExitCode)
-	case e.Signal != "":
-		how = "was ended by signal " + e.Signal
-	}
-	return fault.Failedf("exit_code", "The %s %s. Its %s usually shows why.", what, how, where).With(e)
+	return fault.Failedf("exit_code", "The %s %s. Its %s usually shows why.", what, e.How(), where).With(e)
 }
 
 // Printed is what a process has printed, and what of it is in the text of the result.

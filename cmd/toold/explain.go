@@ -151,11 +151,12 @@ func derivation(e *tooldv1.ExplainResponse) []string {
 	for _, reason := range e.GetReasons() {
 		lines = append(lines, reason)
 		g := grounds[reason]
-		if rule := terminal.RuleWords(g); rule != "" && !terminal.Said(reason, g) {
+		hasPart, hasRule := terminal.Shows(g)
+		if rule := terminal.RuleWords(g); rule != "" && !hasRule {
 			lines = append(lines, "  "+rule)
 		}
-		if part := g.GetPart(); part != "" && !strings.Contains(reason, part) {
-			lines = append(lines, "  about "+part)
+		if g.GetPart() != "" && !hasPart {
+			lines = append(lines, "  about "+g.GetPart())
 		}
 	}
 	return lines

@@ -89,7 +89,7 @@ func TestExplanations(t *testing.T) {
 			Reasons: []string{"The rule Read(.env) in /w/.toold/settings.json:4 denies `/w/.env`."},
 			Grounds: []*tooldv1.Ground{
 				{
-					Text: "The rule Read(.env) in /w/.toold/settings.json:4 denies `/w/.env`.", Rule: "Read(.env)", List: "deny",
+					Code: "rule", Text: "The rule Read(.env) in /w/.toold/settings.json:4 denies `/w/.env`.", Rule: "Read(.env)", List: "deny",
 					File: "/w/.toold/settings.json", Line: 4, Part: "/w/.env",
 				},
 			},

@@ -170,9 +170,9 @@ func TestToolsTable(t *testing.T) {
 
 // toolPackages are where the tools' own code is.
 var toolPackages = map[string][]string{
-	"Read": {"read", "pdf"}, "Write": {"write"}, "Edit": {"edit"}, "MultiEdit": {"edit"}, "NotebookEdit": {"notebook"},
+	"Read": {"read", "media/pdf"}, "Write": {"write"}, "Edit": {"edit"}, "MultiEdit": {"edit"}, "NotebookEdit": {"notebook"},
 	"Glob": {"glob"}, "Grep": {"grep"}, "LS": {"ls"}, "Bash": {"bash"}, "BashOutput": {"bash"}, "KillShell": {"bash"},
-	"WebFetch": {"webfetch", "web"}, "WebSearch": {"websearch", "web"}, "TodoWrite": {"todo"}, "ToolSearch": {"toolsearch"}, "LSP": {"lsp", "language"},
+	"WebFetch": {"webfetch", "net/web"}, "WebSearch": {"websearch", "net/web"}, "TodoWrite": {"todo"}, "ToolSearch": {"toolsearch"}, "LSP": {"lsp", "exec/language"},
 }
 
 var (

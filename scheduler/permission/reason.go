@@ -55,6 +55,13 @@ var byNoRule = []Code{
 	WritesOutside, ReadsOutside, ReadsUnnamed, NamesOutside, MayWriteOutside, HiddenPath,
 }
 
+// Shows reports whether the sentence of a reason with the code has the part of the call, or the
+// rule, that the reason is about.
+func (c Code) Shows() (part, rule bool) {
+	sentence := sentences[c]
+	return strings.Contains(sentence, "{part}"), strings.Contains(sentence, "{rule}") || strings.Contains(sentence, "{doubted}")
+}
+
 // ByNoRule reports whether the code means that nothing allows a part of the call, so that a rule could.
 func (c Code) ByNoRule() bool { return slices.Contains(byNoRule, c) }
 

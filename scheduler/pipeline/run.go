@@ -11,10 +11,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -348,14 +345,16 @@ func (c *Call) abort(ended Ended) error {
 	return nil
 }
 
-// because returns a few words about why a call failed, for a command with its exit code: the first sentence of its error.
+// because returns a few words about why a call failed: for a command how it ended, otherwise the
+// code of the error, whose message the client has in the result.
 func because(ended Ended) string {
 	if ended.Outcome == TimedOut {
 		return "its time limit ran out"
 	}
-	first, _, _ := strings.Cut(strings.TrimSuffix(ended.Fault.Message, "."), ". ")
-	letter, size := utf8.DecodeRuneInString(first)
-	return string(unicode.ToLower(letter)) + first[size:]
+	if exit, is := ended.Fault.Details.(tools.Exit); is {
+		return "it " + exit.How()
+	}
+	return "it ended with the error " + ended.Fault.Code
 }
 
 func (c *Call) panicked(value any) Ended {

@@ -120,8 +120,8 @@ func (a *audit) reasons(c *audited, r *tooldv1.ToolResult) (lines []string) {
 		}
 		text += terminal.VisibleLine(s.GetReason())
 		for _, g := range s.GetGrounds() {
-			if words := terminal.RuleWords(g); words != "" && !terminal.Said(text, g) {
-				text += " (" + words + ")"
+			if _, shown := terminal.Shows(g); !shown && g.GetRule() != "" {
+				text += " (" + terminal.RuleWords(g) + ")"
 			}
 		}
 		lines = a.below(lines, text)

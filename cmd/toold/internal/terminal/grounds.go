@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/permission"
 )
 
 // RuleWords names a ground's rule and where it stands; empty when the ground is not a rule.
@@ -30,10 +31,9 @@ func at(before string, g *tooldv1.Ground) string {
 	}
 }
 
-// Said reports whether text has a ground's rule and place already.
-func Said(text string, g *tooldv1.Ground) bool {
-	return strings.Contains(text, VisibleLine(g.GetRule())) && strings.Contains(text, at("", g))
-}
+// Shows reports whether the sentence of a ground has the part of the call, and its rule and place,
+// already.
+func Shows(g *tooldv1.Ground) (part, rule bool) { return permission.Code(g.GetCode()).Shows() }
 
 // Covers returns what a suggested rule would be about; empty for a form that is not known here.
 func Covers(rule string) string {

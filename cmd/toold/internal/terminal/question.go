@@ -31,8 +31,8 @@ func questionHead(q *tooldv1.Question, k Ink) string {
 		fmt.Fprintf(&b, "  %s\n", paint(k.Warn, reason))
 	}
 	for _, g := range q.GetGrounds() {
-		if rule := RuleWords(g); rule != "" && !Said(reason, g) {
-			fmt.Fprintf(&b, "  %s\n", paint(k.Warn, rule))
+		if _, shown := Shows(g); !shown && g.GetRule() != "" {
+			fmt.Fprintf(&b, "  %s\n", paint(k.Warn, RuleWords(g)))
 		}
 	}
 	if level := q.GetLevel(); level > tooldv1.Level_LEVEL_UNSPECIFIED {

@@ -96,7 +96,7 @@ func aTurn(t *testing.T) (*TurnState, []*tooldv1.ExecuteResponse) {
 			Reason:    "The rule Bash(rm *) in /w/.toold/settings.json:3 asks about `rm -r build`. It writes /w/\x1b[2Jbuild.",
 			InputJson: `{"command":"rm -r build"}`, Diff: "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n",
 			Grounds: []*tooldv1.Ground{
-				{Text: "It is said.", Rule: "Bash(rm *)", List: "ask", File: "/w/.toold/settings.json", Line: 3},
+				{Code: "rule", Text: "It is said.", Rule: "Bash(rm *)", List: "ask", File: "/w/.toold/settings.json", Line: 3},
 				{Text: "It is not.", Rule: "Edit(\u202ebuild/**)", List: "ask", File: "/home/x/settings.json", Line: 12},
 				{Text: "It has no rule."},
 			},
