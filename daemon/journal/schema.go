@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -94,16 +95,22 @@ func openDatabase(path string) (*database, error) {
 }
 
 func (d *database) initialize() error {
-	// The locking mode comes before the first access: the log's index is then kept on the heap. That free pages are to be given back
-	// counts in a new file only.
-	err := d.run(fmt.Sprintf(`pragma locking_mode = exclusive;
-		pragma auto_vacuum = incremental;
-		pragma journal_mode = wal;
-		pragma synchronous = full;
-		pragma cell_size_check = on; -- a damaged page is noticed when it is read
-		pragma trusted_schema = off;
-		pragma wal_autocheckpoint = %d;
-		pragma journal_size_limit = %d`, checkpointPages, logLimit))
+	// The locking mode comes before the first access: the log's index is then kept on the heap.
+	// That free pages are to be returned is set in a new file only: in another the pragma would
+	// write, which a full disk does not allow.
+	var pages int64
+	err := cmp.Or(d.run("pragma locking_mode = exclusive"), d.value("pragma page_count", &pages))
+	if err == nil && pages == 0 {
+		err = d.run("pragma auto_vacuum = incremental")
+	}
+	if err == nil {
+		err = d.run(fmt.Sprintf(`pragma journal_mode = wal;
+			pragma synchronous = full;
+			pragma cell_size_check = on; -- a damaged page is noticed when it is read
+			pragma trusted_schema = off;
+			pragma wal_autocheckpoint = %d;
+			pragma journal_size_limit = %d`, checkpointPages, logLimit))
+	}
 	if err == nil {
 		err = d.ensureSchema()
 	}
