@@ -290,3 +290,16 @@ func isMessage(x ast.Expr) bool {
 var protocolTexts = []string{
 	`"invalid literal: "`, // hujson
 }
+
+// The rows of tables that CONTRIBUTING.md shows are rows of the source.
+func TestContributingShowsRows(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^ *(\\{\"[a-z]\\w*\\.\\w+\", .*\\},)$").FindAllStringSubmatch(document(t, "CONTRIBUTING.md"), -1)
+	if len(rows) == 0 {
+		t.Fatal("CONTRIBUTING.md shows no row of the settings' table")
+	}
+	for _, row := range rows {
+		if !strings.Contains(document(t, "daemon/settings/keys.go"), row[1]) {
+			t.Errorf("daemon/settings/keys.go has no row %s", row[1])
+		}
+	}
+}

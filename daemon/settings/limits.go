@@ -4,9 +4,9 @@ import "time"
 
 // Limits bound what the daemon accepts and keeps.
 type Limits struct {
-	MaxRunningCalls  int           // calls that run at once in the whole daemon
+	MaxRunningCalls  int           // calls of one principal that run at once
 	OpenCalls        int           // calls of one session that have not ended
-	Sessions         int           // open sessions
+	Sessions         int           // open sessions of one principal
 	MessageBytes     int           // largest message taken from a client
 	OutputBytes      int64         // output that one call may write
 	SessionOutput    int64         // output that the calls of one session may keep together

@@ -79,7 +79,7 @@ type GetInfoResponse struct {
 	NotCovered []string `protobuf:"bytes,7,rep,name=not_covered,json=notCovered,proto3" json:"not_covered,omitempty"`
 	// The journal's epoch.
 	Epoch string `protobuf:"bytes,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Sessions that are open.
+	// Open sessions of one principal.
 	Sessions uint32 `protobuf:"varint,9,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	// Calls that run now.
 	RunningCalls uint32 `protobuf:"varint,10,opt,name=running_calls,json=runningCalls,proto3" json:"running_calls,omitempty"`
@@ -290,11 +290,11 @@ func (x *Listener) GetTls() bool {
 // The limits in force.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Calls that run at once in the whole daemon.
+	// Calls of one principal that run at once.
 	MaxRunningCalls uint32 `protobuf:"varint,1,opt,name=max_running_calls,json=maxRunningCalls,proto3" json:"max_running_calls,omitempty"`
 	// Calls of one session that have not ended.
 	OpenCalls uint32 `protobuf:"varint,2,opt,name=open_calls,json=openCalls,proto3" json:"open_calls,omitempty"`
-	// Sessions that are open.
+	// Open sessions of one principal.
 	Sessions uint32 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	// How long a shutdown waits for running calls.
 	Drain *durationpb.Duration `protobuf:"bytes,4,opt,name=drain,proto3" json:"drain,omitempty"`
