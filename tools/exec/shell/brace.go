@@ -5,10 +5,11 @@
 package shell
 
 import (
+	"cmp"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -22,24 +23,47 @@ var (
 )
 
 // braces returns what a plain brace expansion becomes, or nil.
-func braces(w *syntax.Word) (words []string) {
+func braces(w *syntax.Word) []string {
 	lit, ok := w.Parts[0].(*syntax.Lit)
-	if !ok || len(w.Parts) != 1 || !strings.Contains(lit.Value, "{") || !plainBraces.MatchString(lit.Value) && !sequence.MatchString(lit.Value) {
+	if !ok || len(w.Parts) != 1 || !strings.Contains(lit.Value, "{") {
 		return nil
 	}
-	split := &syntax.Word{Parts: []syntax.WordPart{lit}}
-	syntax.SplitBraces(split)
-	for word, err := range expand.BracesSeq(nil, split) {
-		if err != nil || len(words) == maxBraces {
+	if ends := sequence.FindStringSubmatch(lit.Value); ends != nil {
+		return counted(ends[1], ends[2])
+	}
+	if !plainBraces.MatchString(lit.Value) {
+		return nil
+	}
+	words := []string{""}
+	for rest := lit.Value; rest != ""; {
+		var before, list string
+		before, rest, _ = strings.Cut(rest, "{")
+		list, rest, _ = strings.Cut(rest, "}")
+		elems := strings.Split(list, ",")
+		if len(words)*len(elems) > maxBraces {
 			return nil
 		}
-		text := ""
-		for _, part := range word.Parts {
-			text += part.(*syntax.Lit).Value
+		longer := make([]string, 0, len(words)*len(elems))
+		for _, word := range words {
+			for _, elem := range elems {
+				longer = append(longer, word+before+elem)
+			}
 		}
-		words = append(words, text)
+		words = longer
 	}
 	return words
+}
+
+// counted returns the numbers from one text to another, or nil if there are too many.
+func counted(first, last string) (numbers []string) {
+	n, _ := strconv.Atoi(first)
+	end, _ := strconv.Atoi(last)
+	for step := cmp.Compare(end, n); len(numbers) < maxBraces; n += step {
+		if numbers = append(numbers, strconv.Itoa(n)); n == end {
+			return numbers
+		}
+	}
+	return nil
 }
 
 // braceLike: bash may expand braces here. It is generous: {} and {1} are the

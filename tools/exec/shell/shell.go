@@ -199,10 +199,14 @@ func endComments(script string) string {
 	if !strings.Contains(script, "\\\n") {
 		return script
 	}
-	return continued.ReplaceAllString(script, "$1 \n")
+	lines := strings.SplitAfter(script, "\n")
+	for i, line := range lines {
+		if text, continued := strings.CutSuffix(line, "\\\n"); continued && strings.Contains(text, "#") {
+			lines[i] = text + " \n"
+		}
+	}
+	return strings.Join(lines, "")
 }
-
-var continued = regexp.MustCompile(`(?m)^(.*#.*)\\\n`)
 
 var parsers = map[syntax.LangVariant]*sync.Pool{
 	syntax.LangBash:  {New: func() any { return newParser(syntax.LangBash) }},
