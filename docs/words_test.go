@@ -48,6 +48,7 @@ var words = []word{
 	{pattern: `puts? (\w+ ){0,3}into words`, write: "returns the fault, formats", programs: true},
 	{pattern: `somebody|anybody|everybody|whoever`, write: "the client, the user, the model, a program", programs: true},
 	{pattern: `nobody`, write: "no client, no program", programs: true, in: []string{"tools/", "scheduler/", "proto/"}, but: []string{"tools/exec/sandbox/escape/"}},
+	{pattern: `(that|it|this) is no \w+( that| of|[.,;])`, write: "is not a", programs: true},
 	{pattern: `^\s*// \w+ (gives|says|tells|hears)`, write: "returns, reports whether, writes, notifies"},
 }
 

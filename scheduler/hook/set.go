@@ -103,7 +103,7 @@ func (s *Set) For(event, subject string, holds func(permission.Rule) bool) (foun
 }
 
 // runsLike reports whether two hooks of one event come to the same. Files often repeat each other. What follows when they
-// fail is no part of it: one that blocks stands for one that does not.
+// fail is not part of it: one that blocks stands for one that does not.
 func (h *Hook) runsLike(other *Hook) bool {
 	return h.Command == other.Command && slices.Equal(h.Args, other.Args) && (h.Args == nil) == (other.Args == nil) &&
 		h.URL == other.URL && maps.Equal(h.Headers, other.Headers) && slices.Equal(h.AllowedEnvVars, other.AllowedEnvVars) &&

@@ -71,7 +71,7 @@ func (r *remote) Resolve(cmd *cobra.Command, socket bool) error {
 	}
 	to, err := url.Parse(r.Address)
 	if err != nil || to.Hostname() == "" || to.Port() == "" || r.Address != "tcp://"+to.Host {
-		return cli.Misused("%q is no address of a daemon: write tcp://HOST:PORT, or name a socket with --socket", r.Address)
+		return cli.Misused("%q is not the address of a daemon: write tcp://HOST:PORT, or name a socket with --socket", r.Address)
 	}
 	if cmd.Name() == "start" || cmd.Name() == "stop" {
 		return cli.Misused("toold %s is for a daemon on this machine, and the address is %s: leave it out, or do it there", cmd.Name(), r.Address)
