@@ -97,7 +97,7 @@ var imports = map[string][]string{
 	},
 	"gen/toold/v1":         {},
 	"scheduler":            {},
-	"scheduler/hook":       {"scheduler/permission", "tools/text/ellipsis", "tools/fs/pathname", "tools/text/redact", "tools/exec/sandbox"},
+	"scheduler/hook":       {"scheduler/permission", "tools/text/ellipsis", "tools/fs/pathname", "tools/text/redact", "tools/exec/sandbox", "tools/exec/shell"},
 	"scheduler/permission": {"tools/exec/shell", "tools/fs/pathname", "tools/fs/walk", "tools/text/ellipsis"},
 	"scheduler/pipeline": {
 		"scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",

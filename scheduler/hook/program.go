@@ -7,10 +7,11 @@ package hook
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
@@ -18,22 +19,21 @@ import (
 // a shell.
 var projectDirs = []string{"${CLAUDE_PROJECT_DIR}", "${TOOLD_PROJECT_DIR}"}
 
-// part is the beginning of a relative path that a shell does not expand.
-const part = `[^\s"'$~=;|&()<>\\#*?{}!/` + "`" + `]+/`
-
-// relative finds a relative path as the first word of a shell line, after assignments.
-var relative = regexp.MustCompile(`^\s*(?:[A-Za-z_]\w*=[^\s"']*\s+)*("` + part + `[^"]*"|'` + part + `[^']*'|` + part + `[^\s"';|&()<>]*)`)
-
 // adrift returns a clause about a hook program with a relative path, with what was probably meant;
 // empty: the path is absolute.
 func (h *Hook) adrift() string {
 	if script, ok := h.script(); ok {
-		words := relative.FindStringSubmatch(script)
-		if words == nil {
+		program := shell.Program(script)
+		top, _, below := strings.Cut(program, "/")
+		if !below || top == "" || strings.ContainsAny(top, "$~`*?[{!") {
 			return ""
 		}
+		meant := ellipsis.Bytes(strings.TrimPrefix(program, "./"), 80)
+		if strings.ContainsAny(program, " \t\n'\"\\;|&()<>") {
+			meant = strconv.Quote(ellipsis.Bytes(program, 80))
+		}
 		return fmt.Sprintf("the program %s of the %s hook is relative to the working directory, which may contain any file; \"$CLAUDE_PROJECT_DIR\"/%s is probably meant",
-			ellipsis.Bytes(words[1], 80), h.Event, ellipsis.Bytes(strings.TrimPrefix(words[1], "./"), 80))
+			ellipsis.Bytes(program, 80), h.Event, meant)
 	}
 	anchored := func(dir string) bool { return strings.HasPrefix(h.Command, dir) }
 	if !strings.Contains(h.Command, "/") || filepath.IsAbs(h.Command) || slices.ContainsFunc(projectDirs, anchored) {

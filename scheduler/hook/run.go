@@ -102,8 +102,6 @@ func (h *Hook) stopped(ctx context.Context) string {
 	}
 }
 
-const shell = "/bin/sh"
-
 // start runs a hook's process until its end, or until ctx ends.
 func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 	if ctx.Err() != nil {
@@ -140,7 +138,7 @@ func (r Runner) start(ctx context.Context, h *Hook, input []byte) ending {
 // command returns the command to start. The error names what does not exist.
 func (r Runner) command(h *Hook) (sandbox.Command, error) {
 	c := sandbox.Command{
-		ID: "hook", Path: shell, Args: []string{"sh", "-c", h.Command}, Dir: r.dir(),
+		ID: "hook", Path: "/bin/sh", Args: []string{"sh", "-c", h.Command}, Dir: r.dir(),
 		Env: r.Filter.Environ(r.Environ, "CLAUDE_PROJECT_DIR="+r.ProjectDir, "TOOLD_PROJECT_DIR="+r.ProjectDir),
 	}
 	if h.Args == nil {

@@ -146,7 +146,7 @@ func TestRelativePrograms(t *testing.T) {
 		{".claude/hooks/check|cat", none, project + ".claude/hooks/check is"},
 		{"A=1 B= ./check.sh", none, project + "check.sh is"},
 		{`"./my check.sh" x`, none, project + `"./my check.sh" is`},
-		{"'a/b c' x", none, project + "'a/b c' is"},
+		{"'a/b c' x", none, project + "\"a/b c\" is"},
 		{"bash", []string{"-c", "./check.sh"}, project + "check.sh is"},
 		{"./check.sh", []string{}, "${CLAUDE_PROJECT_DIR}/check.sh is"},
 		{"a/b", []string{"x"}, "${CLAUDE_PROJECT_DIR}/a/b is"},

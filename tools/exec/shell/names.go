@@ -132,3 +132,14 @@ func ConfigurationIn(program, home string, dirs []string) (files []string, git b
 	}
 	return files, slices.Contains(names, "~/.gitconfig")
 }
+
+// Program returns the first word of the first command of a script that has words: the argument if
+// it is literal, otherwise the source as written. It is empty if there is no such command.
+func Program(script string) string {
+	for _, c := range Analyze(script).Commands {
+		if len(c.Words) > 0 {
+			return c.Words[0].Text
+		}
+	}
+	return ""
+}
