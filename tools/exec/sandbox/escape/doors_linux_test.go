@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toold/toold/tools/exec/sandbox"
@@ -78,6 +79,7 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 	t.Helper()
 	s := escape.Lay(t, "", uid)
 	s.Bounds = bounds
+	s.Bounds.Processes += threads(uid)
 	st := newStarter(t, s)
 	temp := filepath.Join(st.private, "tmp")
 	check(t, os.Mkdir(temp, 0o700))
@@ -100,6 +102,17 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 		}
 		return st.run(t, o)
 	})
+}
+
+// threads returns how many threads of the user there are: the kernel counts those of other tests as well.
+func threads(uid int) (count int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && int(info.Sys().(*syscall.Stat_t).Uid) == uid {
+			count++
+		}
+	}
+	return count
 }
 
 // beside are the processes of other calls: one of another session, and one that an earlier call of this session has left running,
@@ -127,6 +140,7 @@ const session = "own"
 // policy is what a daemon would make for a call in the scene, with temp as its /tmp and with caches for what it writes to some.
 func (w way) policy(s *escape.Scene, temp, caches string) sandbox.Policy {
 	p := sandbox.Policy{Tier: w.tier, Strict: w.strict, Limits: limits, Session: session}
+	p.Limits.Processes += uint64(s.Bounds.Processes - bounds.Processes)
 	put := func(path string, access sandbox.Access) {
 		p.Places = append(p.Places, sandbox.Place{Path: path, Access: access})
 	}
