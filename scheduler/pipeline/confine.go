@@ -130,7 +130,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 	for _, path := range c.readDenied(ctx) {
 		l.put(path, sandbox.Hidden)
 		if seen := places.Seen(path); seen != path {
-			l.add(sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
+			p.Places = append(p.Places, sandbox.Place{Path: seen, Access: sandbox.Hidden, Source: path})
 		}
 	}
 	for _, dir := range conf.ownDirs() {

@@ -36,14 +36,20 @@ func (w Word) Stands(dir, home string, glob Glob) (names []string, ok bool) {
 // are not in Writes. dirs are the directories that it may run in.
 func (c *Command) MayChange(dirs []string, home string, glob Glob) iter.Seq[string] {
 	return func(yield func(string) bool) {
+		if c.ReadOnly || !c.Unlisted && c.Name != "ln" {
+			return
+		}
 		for _, word := range c.Words[min(1, len(c.Words)):] {
+			if !word.MayName() {
+				continue
+			}
 			for _, dir := range dirs {
 				names, ok := word.Stands(dir, home, glob)
 				if !ok && word.Literal {
 					names, ok = []string{From(dir, word.Text)}, true
 				}
 				for _, name := range names {
-					if ok && word.MayName() && (c.Name == "ln" || c.Unlisted) && !c.ReadOnly && !yield(name) {
+					if ok && !yield(name) {
 						return
 					}
 				}
