@@ -180,7 +180,7 @@ func (r *reader) configured(s search, program string) {
 		r.wide = true // a call has set another home: it may name what it likes, and is shown no more than any
 		return
 	case git:
-		files = append(files, s.Confining.Git.Opened(home, repo.UserFiles(home)...)...)
+		files = append(files, s.Confining.Git.Opened(home, repo.UserFilesIn(home, dirs)...)...)
 	}
 	for _, file := range files {
 		r.add(file)

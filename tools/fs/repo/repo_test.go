@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -264,6 +265,29 @@ func TestRuns(t *testing.T) {
 	} {
 		if got := f.Runs(g.at(name), g.at("home")); (got != "") != want {
 			t.Errorf("%s: %q, want %v", name, got, want)
+		}
+	}
+}
+
+// TestManyIncludes: however many files a user's configuration includes, what the repository's own
+// includes is guarded, and so is what that file names.
+func TestManyIncludes(t *testing.T) {
+	g := plainGround(t)
+	g.sh(`cd root && git config include.path ../shared && git config --file shared core.attributesFile "$PWD/named"`)
+	for _, count := range []int{5, 27, 40, 300} {
+		text := ""
+		for i := range count {
+			text += fmt.Sprintf("[includeIf \"gitdir:~/c%d/\"]\n\tpath = ~/client%d\n", i, i)
+		}
+		if err := os.WriteFile(g.at("home/.gitconfig"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f := new(Finder)
+		guard := g.names(f.Guard([]string{g.at("root")}, g.at("root"), g.at("home")).Firm)
+		for _, want := range []string{"root/shared", "root/named"} {
+			if !slices.Contains(guard, want) || f.Runs(g.at(want), g.at("home")) == "" {
+				t.Errorf("%d includes: %s is not guarded", count, want)
+			}
 		}
 	}
 }

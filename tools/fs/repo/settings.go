@@ -59,20 +59,31 @@ func userFiles(home string, getenv func(string) string) []string {
 	return []string{system, filepath.Join(configDir(home, getenv), "git", "config"), filepath.Join(home, ".gitconfig")}
 }
 
+// UserFilesIn returns the configuration files that git reads for every repository of a user with
+// that home and those directories of configuration, if no variable names others.
+func UserFilesIn(home string, dirs []string) []string {
+	files := []string{"/etc/gitconfig"}
+	for _, dir := range dirs {
+		files = append(files, filepath.Join(dir, "git", "config"))
+	}
+	return append(files, filepath.Join(home, ".gitconfig"))
+}
+
 // configDir returns the directory that holds a user's configuration, after the XDG Base Directory
 // Specification.
 func configDir(home string, getenv func(string) string) string {
 	return cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
 }
 
-// maxIncludes is how many files a configuration may include. The number is our own; git allows ten
-// levels.
+// maxIncludes is how many included files are read for each configuration file. Those beyond it are
+// still recorded as included. The number is our own; git allows ten levels.
 const maxIncludes = 32
 
 // A configured is the settings of configuration files, with all that they include.
 type configured struct {
 	settings []Setting
 	included []string // the files that they name, existing or not
+	left     int      // how many included files may still be read
 }
 
 // allIncludes is the beginning of the keys of all includes: conditions are ignored, so that no file
@@ -83,7 +94,8 @@ const allIncludes = "include"
 // begin with includes. A file that git would reject counts as empty.
 func (f *Finder) settings(home, includes string, files []string) configured {
 	c := configured{included: slices.Clone(files)} // so that none is read twice
-	for _, file := range files {
+	for _, file := range files {                   // each with a count of its own: one must not keep the next from being followed
+		c.left = maxIncludes
 		f.read(&c, home, includes, file)
 	}
 	c.included = c.included[len(files):]
@@ -96,9 +108,12 @@ func (f *Finder) read(c *configured, home, includes, file string) {
 		switch {
 		case !strings.HasPrefix(s.Key, includes) || !strings.HasSuffix(s.Key, ".path"):
 			c.settings = append(c.settings, s)
-		case s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && len(c.included) < maxIncludes && !slices.Contains(c.included, path):
+		case s.Value != "" && !strings.HasPrefix(s.Value, "%(prefix)") && !slices.Contains(c.included, path):
 			c.included = append(c.included, path)
-			f.read(c, home, includes, path)
+			if c.left > 0 {
+				c.left--
+				f.read(c, home, includes, path)
+			}
 		}
 	}
 }
