@@ -233,11 +233,13 @@ func (ask *asker) askAgain(its *state) {
 // approve keeps the yes to a question about a server, and has the server started.
 func (ask *asker) approve(a *asked) {
 	server := a.server
+	ask.approving.Lock() // so that no older look at the settings opens the question again
 	err := ask.s.daemon.settings.ApproveServer(cmp.Or(server.Workspace, ask.s.meta.Roots[0]), server.Approval, server.Digest)
 	ask.s.update(func(its *state) {
 		delete(its.questions.asked, a.key)
 		its.questions.proposed[a.key] = err != nil
 	})
+	ask.approving.Unlock()
 	if err != nil {
 		ask.s.daemon.Log.Warn("an approval could not be kept", zap.String("server", server.Name), zap.Error(err))
 		ask.s.notify(nil, pipeline.Noticed{Code: "remember_failed", Details: serverNamed{server.Name}, Message: fmt.Sprintf("The approval of the MCP server %s could not be kept: %v.", server.Name, err)})

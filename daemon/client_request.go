@@ -67,28 +67,34 @@ func (st *stream) wakeUp() {
 	signal(st.poked)
 }
 
-// sendRequests sends what its client is to do, and is not to do any more.
+// sendRequests sends what its client is to do, and is not to do any more. Each request is taken
+// just before it is sent: while another is sent it may be reassigned, or its call may end.
 func (st *stream) sendRequests() error {
-	var due []*tooldv1.ExecuteResponse
-	st.session.update(func(its *state) {
-		for _, e := range its.clients.requestsOf(st) {
-			wire := e.wire
-			if e.over != nil {
-				wire = e.over
-				delete(its.clients.requests, e)
-			} else if e.sent || st.running[e.key] == nil { // its start comes first
-				continue
-			}
-			e.sent = true
-			wire = proto.CloneOf(wire)
-			wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
-			due = append(due, wire)
+	for {
+		due := view(st.session, func(its *state) *tooldv1.ExecuteResponse { return its.clients.nextRequest(st) })
+		if due == nil {
+			return nil
 		}
-	})
-	for _, wire := range due {
-		if err := st.send(wire); err != nil {
+		if err := st.send(due); err != nil {
 			return err
 		}
+	}
+}
+
+// nextRequest returns what a stream is to be sent next, and marks it as sent; nil: nothing.
+func (c *clients) nextRequest(st *stream) *tooldv1.ExecuteResponse {
+	for _, e := range c.requestsOf(st) {
+		wire := e.wire
+		if e.over != nil {
+			wire = e.over
+			delete(c.requests, e)
+		} else if e.sent || st.running[e.key] == nil { // its start comes first
+			continue
+		}
+		e.sent = true
+		wire = proto.CloneOf(wire)
+		wire.Time, wire.Turn, wire.TurnId = timestamppb.Now(), e.use.Turn, e.use.TurnID
+		return wire
 	}
 	return nil
 }

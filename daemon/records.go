@@ -258,6 +258,9 @@ func (at *attachments) missed(after uint64) (warnings []settings.Warning) {
 		warnings = append(warnings, inDaemon(fmt.Sprintf("The records %d to %d of this session are not kept any more.", after+1, first-1)))
 	}
 	for _, gap := range at.s.log.Gaps() {
+		if gap.Last < at.s.log.First() { // dropped by now, as the sentence above says
+			continue
+		}
 		warnings = append(warnings, inDaemon(fmt.Sprintf("The records %d to %d of this session are lost: the journal was damaged.", gap.First, gap.Last)))
 	}
 	return warnings

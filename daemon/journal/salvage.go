@@ -88,6 +88,9 @@ func removeAll(databases ...string) (err error) {
 // finishSalvage puts a database that was salvaged as a whole into its place.
 func finishSalvage(dir string) error {
 	path := filepath.Join(dir, fileName)
+	if err := removeAll(path + pagesSuffix); err != nil { // of an attempt that was killed
+		return err
+	}
 	if _, err := os.Stat(path + newSuffix); err != nil {
 		return ignoreMissing(err)
 	}
