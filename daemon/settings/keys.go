@@ -213,6 +213,8 @@ func otherKeys(s *Settings) []key {
 		{"diagnosticsAfterEdit", trusted, flag(func(on bool) { s.DiagnosticsAfterEdit = on })},
 		{"tools.preset", trusted, presetOf(&s.Preset)},
 		{"tools.deferAbove", trusted, integer(0, math.MaxInt, &s.DeferAbove, 30)},
+		{"tools.deferred", trusted, texts(parseDeferred, &s.Deferred)},
+		{"deferred", scope{}, alias("tools.deferred")}, // beside tools as a list
 	}
 }
 
