@@ -87,7 +87,7 @@ var imports = map[string][]string{
 	"daemon/dialect":  {"tools/text/ellipsis"},
 	"daemon/guard":    {},
 	"daemon/journal":  {},
-	"daemon/pool":     {"tools"},
+	"daemon/pool":     {"tools", "tools/text/nearest"},
 	"daemon/quota":    {},
 	"daemon/settings": {"scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
 	"docs/picture":    {},

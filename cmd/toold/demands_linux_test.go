@@ -141,6 +141,15 @@ var demands = []struct {
 			by("yes", "TestWholeLines"), by("yes", "TestOneWorld"), by("yes", "TestLeftRunningWithoutNamespaces"),
 		},
 		{
+			"with `merged_output` the order of stdout and stderr is exact, and the memory of a command is its own",
+			by("yes", "TestMergedOutput"), by("yes", "TestMergedOutput"), by("yes", "TestMergedOutputWithoutNamespaces"),
+		},
+		{
+			"an output that was too long for its result can be read by later sessions of the same user and root",
+			by("yes", "TestSpilledOutputIsReadable", "TestSpilledOutputIsReadableAsNobody"), by("yes", "TestSpilledOutputIsReadable"),
+			by("yes", "TestSpilledOutputIsReadableWithoutNamespaces"),
+		},
+		{
 			"Glob finds hidden and ignored files that the pattern names",
 			by("no process is started", "TestNamedFilesAreFound"), by("no process is started", "TestNamedFilesAreFound"), by("no process is started", "TestNamedFilesAreFound"),
 		},

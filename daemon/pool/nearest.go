@@ -49,13 +49,13 @@ func (p *Pool) Nearest(name string) []string {
 	asked := words(name)
 	names := p.Names()
 	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(likeness(asked, b), likeness(asked, a)), cmp.Compare(nearest.Distance(name, a), nearest.Distance(name, b)))
+		return cmp.Or(cmp.Compare(closeness(asked, b), closeness(asked, a)), cmp.Compare(nearest.Distance(name, a), nearest.Distance(name, b)))
 	})
 	return names[:min(3, len(names))]
 }
 
-// likeness returns how much the use of a tool is like what the words mean.
-func likeness(asked []string, tool string) (sum int) {
+// closeness returns how close the use of a tool is to what the words mean.
+func closeness(asked []string, tool string) (sum int) {
 	own := words(tool)
 	if !slices.ContainsFunc(own, func(word string) bool { return !slices.Contains(asked, word) }) {
 		sum = wholeName

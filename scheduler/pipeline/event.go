@@ -95,7 +95,7 @@ func (Changed) event()   {}
 type Usage struct {
 	Waited, Asked, Ran time.Duration // for its turn; for answers; acting
 	OutputBytes        int64
-	PeakMemory         int64 // bytes, of its largest process
+	PeakMemory         int64 // bytes, of its largest process; 0: not known
 }
 
 // A Question is a question about whether a call may run.

@@ -224,7 +224,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	env.Ask = c.asking(watch)
 	result, err := c.carryOut(ctx, env)
 	ran, asked := watch.took()
-	c.usage.Ran, c.usage.Asked = ran, c.usage.Asked+asked
+	c.usage.Ran, c.usage.Asked, c.usage.PeakMemory = ran, c.usage.Asked+asked, env.Box.PeakMemory()
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
 	}

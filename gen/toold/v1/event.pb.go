@@ -2072,7 +2072,7 @@ type Usage struct {
 	Ran *durationpb.Duration `protobuf:"bytes,3,opt,name=ran,proto3" json:"ran,omitempty"`
 	// Output of its processes, both channels.
 	OutputBytes uint64 `protobuf:"varint,4,opt,name=output_bytes,json=outputBytes,proto3" json:"output_bytes,omitempty"`
-	// Peak resident memory of its process tree, where known.
+	// Peak resident memory of its largest process, where known: not where it is less than the daemon itself has held.
 	PeakMemoryBytes uint64 `protobuf:"varint,5,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
 	// How its processes were confined.
 	Sandbox       SandboxTier `protobuf:"varint,6,opt,name=sandbox,proto3,enum=toold.v1.SandboxTier" json:"sandbox,omitempty"`

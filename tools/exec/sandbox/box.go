@@ -27,6 +27,7 @@ type Box struct {
 	mu      sync.Mutex
 	denials []Denial
 	created []string
+	peak    int64
 }
 
 // Start starts c under the policy, as Runner.Start does.
@@ -54,8 +55,21 @@ func (b *Box) Environ(base []string, set ...string) []string {
 
 func (b *Box) note(exit Exit) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.denials, b.created = append(b.denials, exit.Denials...), append(b.created, exit.Created...)
+	b.mu.Unlock()
+	for box := b; box != nil; box = box.of {
+		box.mu.Lock()
+		box.peak = max(box.peak, exit.MaxRSS)
+		box.mu.Unlock()
+	}
+}
+
+// PeakMemory returns the peak memory of the largest process that has ended, also of boxes that were
+// made from b, in bytes; 0: it is not known.
+func (b *Box) PeakMemory() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.peak
 }
 
 // Created returns Exit.Created of the processes that have ended.
