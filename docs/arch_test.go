@@ -169,7 +169,7 @@ var confined = []struct {
 	{"database/sql", []string{"daemon/journal"}},
 	{"modernc.org/sqlite", []string{"daemon/journal"}},
 	{"mvdan.cc/sh/v3", []string{"tools/exec/shell"}},
-	{"golang.org/x/image", []string{"tools/media/image"}},
+	{"golang.org/x/image", []string{"tools/media/image", "tools/media/pdf"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd", "tools/mcp"}},
 	{"github.com/ledongthuc/pdf", []string{"tools/media/pdf"}},
 	{"github.com/sourcegraph/jsonrpc2", []string{"tools/exec/language"}},
