@@ -87,7 +87,9 @@ func (s *server) obituary(exit sandbox.Exit) string {
 	var words string
 	switch {
 	case cause != nil:
-		words = fmt.Sprintf("was ended: %v", cause)
+		words = fmt.Sprintf("was stopped because %v", cause)
+	case exit.Stopped:
+		words = "closed its connection, and was stopped"
 	case exit.Signal != "":
 		words = "was ended by " + exit.Signal
 	default:
@@ -173,7 +175,11 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 		return err
 	}
 	if err := json.Unmarshal(answer, result); err != nil {
-		return failedf("The answer of %s does not conform to the protocol: %v.", s.spec.name(), err)
+		why := err.Error()
+		if other, is := errors.AsType[*json.UnmarshalTypeError](err); is { // whose own text has names of Go types
+			why = fmt.Sprintf("it has a %s where something else belongs", other.Value)
+		}
+		return failedf("The answer of %s does not conform to the protocol: %s.", s.spec.name(), why)
 	}
 	return nil
 }
