@@ -175,13 +175,18 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 		return err
 	}
 	if err := json.Unmarshal(answer, result); err != nil {
-		why := err.Error()
-		if other, is := errors.AsType[*json.UnmarshalTypeError](err); is { // whose own text has names of Go types
-			why = fmt.Sprintf("it has a %s where something else belongs", other.Value)
-		}
-		return failedf("The answer of %s does not conform to the protocol: %s.", s.spec.name(), why)
+		return s.misfit(err)
 	}
 	return nil
+}
+
+// misfit returns the fault for an answer that JSON's err is about.
+func (s *server) misfit(err error) error {
+	why := err.Error()
+	if other, is := errors.AsType[*json.UnmarshalTypeError](err); is { // whose own text has names of Go types
+		why = fmt.Sprintf("it has a %s where something else belongs", other.Value)
+	}
+	return failedf("The answer of %s does not conform to the protocol: %s.", s.spec.name(), why)
 }
 
 // unsent ends a server that reads nothing, which is one reason why a message could not be sent.
