@@ -61,9 +61,10 @@ type Command struct {
 	Policy Policy
 	// Keep decides about processes that still run when the main process has ended by itself; nil:
 	// all of them are killed.
-	Keep  Keep
-	ended func(Exit)      // called with the exit, before Done is closed; nil: no call
-	after func() []Denial // see Box.After
+	Keep   Keep
+	ended  func(Exit)       // called with the exit, before Done is closed; nil: no call
+	after  func() []Denial  // see Box.After
+	before func(Alteration) // see Box.Before
 }
 
 // A Keep is called when processes of a tree still run 100 ms after the main process has exited by
