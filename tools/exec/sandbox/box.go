@@ -25,6 +25,10 @@ type Box struct {
 	// concurrently, also after After where processes go on. nil: no call.
 	Before func(Alteration)
 
+	// Began is called with each process that was started, before Start returns it. It may be called
+	// concurrently. nil: no call.
+	Began func(*Process)
+
 	of *Box // the box that this one was made from by Under; nil: none
 
 	used atomic.Bool
@@ -40,6 +44,9 @@ func (b *Box) Start(c Command) (*Process, error) {
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
 		box.used.Store(true)
+	}
+	if err == nil && b.Began != nil {
+		b.Began(p)
 	}
 	return p, err
 }
@@ -63,6 +70,23 @@ func (b *Box) note(exit Exit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.denials, b.created = append(b.denials, exit.Denials...), append(b.created, exit.Created...)
+}
+
+// AddBefore calls f, unless it is nil, after what Before calls already.
+func (b *Box) AddBefore(f func(Alteration)) {
+	switch first := b.Before; {
+	case first == nil:
+		b.Before = f
+	case f != nil:
+		b.Before = func(a Alteration) { first(a); f(a) }
+	}
+}
+
+// Report adds denials of others than the processes of the box.
+func (b *Box) Report(denials []Denial) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.denials = append(b.denials, denials...)
 }
 
 // Created returns Exit.Created of the processes that have ended.

@@ -3,6 +3,7 @@ package repo
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,28 +31,57 @@ func ParseConfig(data []byte) ([]Setting, error) {
 }
 
 // Without returns a configuration file without the settings that unwanted accepts, and their keys.
-// Everything else stays as it is, comments included. A line on which nothing is left goes too. The
-// error is that of [ParseConfig].
+// Everything else stays as it is, comments included. A line on which nothing is left goes too, and
+// so does the header of a section of which nothing is left. The error is that of [ParseConfig].
 func Without(data []byte, unwanted func(Setting) bool) (rest []byte, keys []string, err error) {
 	p := configParser{data: data}
 	if err := p.parse(); err != nil {
 		return nil, nil, err
 	}
-	from := 0
+	bad := make([]bool, len(p.settings))
 	for i, s := range p.settings {
-		if !unwanted(s) {
+		if bad[i] = unwanted(s); bad[i] {
+			keys = append(keys, s.Key)
+		}
+	}
+	from := 0
+	for i, place := range p.places {
+		if !bad[i] || place.from < from {
 			continue
 		}
-		place := p.places[i]
+		if header, ok := p.emptied(i, bad); ok {
+			place = header
+		}
 		rest = append(rest, data[from:place.from]...)
-		from, keys = place.to, append(keys, s.Key)
+		from = place.to
 		line := rest[bytes.LastIndexByte(rest, '\n')+1:]
 		end, blank := lineEnd(data[from:])
-		if blank && len(bytes.Trim(line, " \t\r")) == 0 {
+		if blank && isBlank(line) {
 			rest, from = rest[:len(rest)-len(line)], from+end
 		}
 	}
 	return append(rest, data[from:]...), keys, nil
+}
+
+// emptied returns the range of the section whose first setting is the i-th, and reports whether
+// nothing but its header is left of it.
+func (p *configParser) emptied(i int, bad []bool) (whole textRange, ok bool) {
+	at := slices.IndexFunc(p.headers, func(h header) bool { return h.first == i && h.count > 0 })
+	if at < 0 {
+		return whole, false
+	}
+	h, to := p.headers[at], len(p.data)
+	if at+1 < len(p.headers) {
+		to = p.headers[at+1].from
+	}
+	from := h.to
+	for n := i; n < i+h.count; n++ {
+		if !bad[n] || !isBlank(p.data[from:p.places[n].from]) {
+			return whole, false
+		}
+		from = p.places[n].to
+	}
+	return textRange{h.from, from}, isBlank(p.data[from:to])
 }
 
 // lineEnd returns how long the rest of a line is, its end included, and reports whether it is
@@ -61,8 +91,10 @@ func lineEnd(data []byte) (length int, blank bool) {
 	if length == 0 {
 		length = len(data)
 	}
-	return length, len(bytes.Trim(data[:length], " \t\r\n")) == 0
+	return length, isBlank(data[:length])
 }
+
+func isBlank(data []byte) bool { return len(bytes.Trim(data, " \t\r\n")) == 0 }
 
 // parse parses the whole file.
 func (p *configParser) parse() error {
@@ -99,6 +131,13 @@ type configParser struct {
 	section  string // the beginning of a setting's key, with its final dot
 	settings []Setting
 	places   []textRange // of the settings
+	headers  []header
+}
+
+// A header is where a section begins, with the number of its first setting and how many it has.
+type header struct {
+	textRange
+	first, count int
 }
 
 // A textRange is where a setting stands: from its name to the end of its value, without a comment
@@ -128,6 +167,13 @@ func (p *configParser) skipLine() {
 
 // header parses a section's header after its bracket, and reports whether git accepts it.
 func (p *configParser) header() bool {
+	from := p.at - 1
+	ok := p.headerName()
+	p.headers = append(p.headers, header{textRange{from, min(p.at, len(p.data))}, len(p.settings), 0})
+	return ok
+}
+
+func (p *configParser) headerName() bool {
 	var name strings.Builder
 	for {
 		c := p.next()
@@ -185,6 +231,9 @@ func (p *configParser) setting(first byte) bool {
 	}
 	s := Setting{Key: cString(p.section + string(key)), Value: cString(value), Implicit: c == '\n'}
 	p.settings, p.places = append(p.settings, s), append(p.places, textRange{from, min(to, len(p.data))})
+	if n := len(p.headers); n > 0 {
+		p.headers[n-1].count++
+	}
 	return ok
 }
 

@@ -150,11 +150,15 @@ func TestWithout(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{"a line", "[x]\n\ta = 1\n\tevil = 2\n\tb = 3\n", "[x]\n\ta = 1\n\tb = 3\n"},
 		{"comments", "# one\n[x] # two\n\tevil = 2 # three\n; four\n", "# one\n[x] # two\n\t# three\n; four\n"},
-		{"behind a header", "[x] evil = 2\n[x]evil\n", "[x] \n[x]\n"},
+		{"behind a header", "[x] evil = 2\n\ta\n[x]evil\n; one\n", "[x] \n\ta\n[x]\n; one\n"},
+		{"a whole section", "[y]\n\ta\n[x]\n\tevil = 2\n\tevil\n[z]\n", "[y]\n\ta\n[z]\n"},
+		{"a section at the end", "[y]\n\ta\n[x]\n\tevil = 2\n", "[y]\n\ta\n"},
+		{"a section behind another", "[y] [x] evil = 2\n", "[y] \n"},
+		{"a section of comments", "[x]\n# one\n\tevil = 2\n", "[x]\n# one\n"},
 		{"many lines", "[x]\n\tevil = a\\\n b \\\n\"c\"\n\tb = 3\n", "[x]\n\tb = 3\n"},
 		{"line ends of Windows", "[x]\r\n\tevil = 2\r\n\tb = 3\r\n", "[x]\r\n\tb = 3\r\n"},
 		{"no line end", "\xef\xbb\xbf[x]\na = 1\nevil", "\xef\xbb\xbf[x]\na = 1\n"},
-		{"twice", "[x]\nevil = 1\n[y]\nevil = 2\n[X]\n\tEVIL = 3\n", "[x]\n[y]\nevil = 2\n[X]\n"},
+		{"twice", "[x]\nevil = 1\n[y]\nevil = 2\n[X]\n\tEVIL = 3\n", "[y]\nevil = 2\n"},
 		{"none", "[y]\n\n\n  evil = 2\n", "[y]\n\n\n  evil = 2\n"},
 	} {
 		rest, keys, err := repo.Without([]byte(c.file), func(s repo.Setting) bool { return s.Key == evil })

@@ -74,7 +74,7 @@ func isConfig(path string) bool {
 }
 
 // config returns a change if a configuration file has new settings that make git run programs, apart
-// from allowed ones: it loses those. If git rejects the file, it is as it was before.
+// from allowed ones: it loses those. If git rejects the file, or nothing of a new one is left, it is as it was before.
 func (j *judge) config(path string, before, now state) []Change {
 	was, _ := ParseConfig(before.data) // if git rejected it, everything is new
 	old := map[Setting]bool{}
@@ -85,7 +85,7 @@ func (j *judge) config(path string, before, now state) []Change {
 		return !old[s] && !s.harmless() && !j.allows(s.Key) && !j.leadsInside(filepath.Dir(path), s)
 	})
 	switch {
-	case err != nil:
+	case err != nil, len(keys) > 0 && before.kind == absent && isBlank(rest):
 		return []Change{{Path: path, Before: before.file()}}
 	case len(keys) == 0:
 		return nil

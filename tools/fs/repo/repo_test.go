@@ -200,7 +200,7 @@ func TestWatch(t *testing.T) {
 		{"a moved one with a setting", "mv root/deep root/deeper; " + evil + "root/deeper/a/b/c/.git/config", "root/deeper/a/b/c/.git/config without core.fsmonitor"},
 		{"a common directory", "echo ../src >root/.git/commondir", "root/.git/commondir"},
 		{"an attribute", "mkdir -p root/.git/info && echo '* filter=x' >root/.git/info/attributes", "root/.git/info/attributes"},
-		{"a bare repository", "mkdir -p root/s/objects root/s/refs && echo x >root/s/HEAD && " + evil + "root/s/config", "root/s/config without core.fsmonitor"},
+		{"a bare repository", "mkdir -p root/s/objects root/s/refs && echo x >root/s/HEAD && " + evil + "root/s/config", "root/s/config"},
 		{"a new repository", "git init -q root/n && " + evil + "root/n/.git/config", "root/n/.git/config without core.fsmonitor"},
 		{"one that includes", "git init -q root/n && git -C root/n config include.path /x", "root/n/.git/config without include.path"},
 		{"a broken setting", "git init -q root/n && echo '[x' >root/n/.git/config", "root/n/.git/config"},
