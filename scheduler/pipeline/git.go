@@ -104,6 +104,9 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 	return &gitWatch{watch: conf.Git.Watch(git, watched, c.git.Allowed), open: open, notice: c.aside(), silent: !conf.fully()}
 }
 
+// later ends a notice about what was moved aside while a command runs.
+const later = " The command still runs: bring it back when it has ended, since it would be moved again."
+
 // aside returns what notifies clients of what was moved aside while the call's processes run; nil for processes of no call.
 func (c *Call) aside() func(sandbox.Denial) {
 	if c.session.Recorder == nil {
@@ -111,7 +114,7 @@ func (c *Call) aside() func(sandbox.Denial) {
 	}
 	file := c.rights.UserFile
 	return func(d sandbox.Denial) {
-		c.session.Remark(Noticed{Code: "moved_aside", CallID: c.Use.ID, Message: SandboxDenial{d, allowing(d)}.words(file)})
+		c.session.Remark(Noticed{Code: "moved_aside", CallID: c.Use.ID, Message: SandboxDenial{d, allowing(d)}.words(file) + later})
 	}
 }
 

@@ -138,8 +138,9 @@ func (w *gitWatch) examine() {
 func (w *gitWatch) changed(now time.Time) (changes []repo.Change) {
 	for path, l := range w.recent {
 		if !now.Before(l.due) {
-			changes = append(changes, w.watch.MeanwhileAt(path)...)
-			if l.count++; l.count == len(delays) {
+			found := w.watch.MeanwhileAt(path)
+			changes = append(changes, found...)
+			if l.count++; l.count == len(delays) || len(found) > 0 { // the user may bring it back
 				delete(w.recent, path)
 				continue
 			}
