@@ -62,6 +62,9 @@ func (rec *recorder) Notice(c *pipeline.Call, n pipeline.Noticed) {
 	rec.s.notify(&c.Use, n)
 }
 
+// Remark records a message to clients that no call's records hold.
+func (rec *recorder) Remark(n pipeline.Noticed) { rec.s.notify(nil, n) }
+
 // noRule stands for a rule of a hook's "if": an event that is about no call meets none.
 func noRule(permission.Rule) bool { return false }
 

@@ -298,11 +298,12 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 	} else if exit.Code < 0 {
 		how = "" // a script had left it running
 	}
+	left := pipeline.Left(exit, t.s.daemon.user.settings)
 	t.s.update(func(its *state) {
 		its.used = time.Now()
 		notice := pipeline.Noticed{
 			Code: "task_ended", CallID: its.ledger.idOf(t.keyOf(task)), Details: end,
-			Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how),
+			Message: strings.TrimSpace(fmt.Sprintf("The background task %s (%s) has ended%s. %s", task.ID, task.Command, how, left)),
 		}
 		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
 		its.ledger.wakeWaiters()

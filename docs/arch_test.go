@@ -98,7 +98,7 @@ var imports = map[string][]string{
 	"gen/toold/v1":         {},
 	"scheduler":            {},
 	"scheduler/hook":       {"scheduler/permission", "tools/text/ellipsis", "tools/fs/pathname", "tools/text/redact", "tools/exec/sandbox", "tools/exec/shell"},
-	"scheduler/permission": {"tools/exec/shell", "tools/fs/pathname", "tools/fs/walk", "tools/text/ellipsis"},
+	"scheduler/permission": {"tools/exec/shell", "tools/fs/gitdir", "tools/fs/pathname", "tools/fs/walk", "tools/text/ellipsis"},
 	"scheduler/pipeline": {
 		"scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
 		"tools/fs/pathname", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/shell/damage", "tools/exec/spool", "tools/fs/walk",
@@ -130,7 +130,8 @@ var imports = map[string][]string{
 	"tools/program":                   {"tools", "tools/text/ellipsis", "tools/fault", "tools/fs/pathname", "tools/media/image", "tools/exec/sandbox", "tools/exec/spool"},
 	"tools/read":                      {"tools", "tools/fault", "tools/media/ipynb", "tools/media/pdf", "tools/media/image", "tools/fs/workspace", "tools/fs/workspace/text"},
 	"tools/text/redact":               {},
-	"tools/fs/repo":                   {"tools/fs/pathname"},
+	"tools/fs/gitdir":                 {"tools/fs/pathname"},
+	"tools/fs/repo":                   {"tools/fs/gitdir", "tools/fs/pathname"},
 	"tools/exec/sandbox":              {"tools/fs/pathname"},
 	"tools/exec/sandbox/escape":       {},
 	"tools/exec/sandbox/escape/probe": {"tools/exec/sandbox/escape/scene"},

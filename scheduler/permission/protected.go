@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools/fs/gitdir"
 	"github.com/toold/toold/tools/fs/pathname"
 )
 
@@ -31,10 +32,6 @@ var protectedDirs = []string{
 	".devcontainer", ".toold", ".claude", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".cargo", ".yarn", ".mvn", ".config/git", ".config/gh", ".config/gcloud", ".config/fish", ".config/systemd", ".config/autostart",
 	".config/toold", ".config/claude",
 }
-
-// running are the parts of a git directory that make git run something. The rest is git's own state, which a write by
-// another program can bring to name another commit, hide files, or lose work.
-var running = []string{"hooks", "config", "config.worktree", "info/attributes", "modules"}
 
 // ProtectedIn returns the paths at the top of a directory that are protected, whether they exist or not. It leaves out what
 // makes git run something: only the caller knows where git's directories are.
@@ -119,10 +116,8 @@ func protectedPath(name string, missing int) string {
 }
 
 // makesRun reports whether what lies there in a git directory makes git run something. The directory itself counts: to move
-// or remove it is to change all of it.
+// or remove it is to change all of it. So do those of submodules. The rest is git's own state, which a write by another
+// program can bring to name another commit, hide files, or lose work.
 func makesRun(rest []string) bool {
-	if len(rest) == 0 {
-		return true
-	}
-	return pathname.WithinAny(running, path.Join(rest...))
+	return len(rest) == 0 || rest[0] == "modules" || gitdir.Runs(path.Join(rest...))
 }

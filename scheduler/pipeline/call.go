@@ -94,6 +94,8 @@ type Recorder interface {
 	Skipped(*Call, Ended)
 	// Notice records a message to clients about the call.
 	Notice(*Call, Noticed)
+	// Remark records a message to clients that no call's records hold. It may be called at any time.
+	Remark(Noticed)
 }
 
 // Editors hold texts of files that are not saved.

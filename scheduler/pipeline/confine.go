@@ -106,18 +106,23 @@ func (r *Rights) outside(f *permission.Facts) bool {
 	return r.Confining.Off || f.Unconfined || f.Leaves() || r.Escape.Excludes(f)
 }
 
-// box is what the call's processes are started with. after is called when one of them has ended; nil: nothing is.
-func (c *Call) box(p sandbox.Policy, after func() []sandbox.Denial) *sandbox.Box {
+// box is what the call's processes are started with. git watches over what they leave; nil: nothing does.
+func (c *Call) box(p sandbox.Policy, git *gitWatch) *sandbox.Box {
 	conf := c.rights.Confining
-	return &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, After: after, Set: slices.Concat(c.tempDir(), conf.moved(p))}
+	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, Set: slices.Concat(c.tempDir(), conf.moved(p))}
+	if git != nil {
+		b.After, b.Began = git.end, git.began
+		b.AddBefore(git.altered)
+	}
+	return b
 }
 
 // nobody is the only reachable host if none is allowed: no host has that name (RFC 2606). Processes can request it, so that
 // their error, and the report, names the host instead of a failed lookup.
 const nobody = "invalid"
 
-// policy derives the call's, and what is to be done when a process under it has ended. reading: it changes nothing.
-func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p sandbox.Policy, after func() []sandbox.Denial) {
+// policy derives the call's, and what watches over what its processes leave in git directories. reading: it changes nothing.
+func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p sandbox.Policy, git *gitWatch) {
 	conf, places := c.rights.Confining, c.rights.Places
 	if conf.Off {
 		return p, nil
@@ -157,7 +162,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		if len(p.Network.Allowed) == 0 && conf.fully() { // elsewhere a way out is a way out for others too
 			p.Network.Allowed = []string{nobody}
 		}
-		after = l.writable(c, f)
+		git = l.writable(c, f)
 	}
 	l.caches(conf)
 	for _, a := range f.Accesses {
@@ -170,7 +175,7 @@ func (c *Call) policy(ctx context.Context, f *permission.Facts, reading bool) (p
 		l.put(dir, sandbox.Read)
 	}
 	l.temp(conf)
-	return p, after
+	return p, git
 }
 
 // A layout puts places together. Of two of the same path the later counts.
@@ -230,8 +235,8 @@ func (l layout) hides(dirs []string) bool {
 }
 
 // writable opens the roots and what else may be written, but for what is protected there. A directory outside that is opened for
-// the call is protected like a root. It returns what is to be done when the processes have ended.
-func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.Denial) {
+// the call is protected like a root. It returns what watches over what its processes leave in git directories.
+func (l layout) writable(c *Call, f *permission.Facts) (git *gitWatch) {
 	conf, o := c.rights.Confining, c.opening(f)
 	named := func(path string) bool { return slices.Contains(o.named, path) || slices.Contains(conf.Write, path) }
 	free := func(path string) bool {
@@ -251,7 +256,7 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	for _, root := range roots {
 		l.protect(root, protected(root, slices.Concat(permission.ProtectedIn(c.rights.Anchors.Home), conf.Programs)), free)
 	}
-	after = l.repositories(c, f, roots, named)
+	git = l.repositories(c, f, roots, named)
 	l.opens(inner)
 	l.Fresh = o.fresh
 	l.opens(slices.DeleteFunc(slices.Clone(o.named), func(path string) bool {
@@ -268,7 +273,7 @@ func (l layout) writable(c *Call, f *permission.Facts) (after func() []sandbox.D
 	for _, path := range conf.Keep {
 		l.put(path, sandbox.Read)
 	}
-	return after
+	return git
 }
 
 // protect closes the paths below dir that are not free. What lies between stays writable and can no longer be moved out of the way.
@@ -362,7 +367,7 @@ func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
 // and temporary files.
 func (r Rights) Reader(ctx context.Context, dir, program string) *sandbox.Box {
 	b := r.Worker(ctx, dir, program)
-	b.After = nil
+	b.After, b.Began, b.Before = nil, nil, nil
 	own := r.Confining.ownDirs()
 	for i, place := range b.Policy.Places {
 		if place.Access == sandbox.Write && place.Source == "" && place.Above == "" && !slices.Contains(own, place.Path) {

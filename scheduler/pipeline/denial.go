@@ -101,6 +101,8 @@ func (d SandboxDenial) words(file string) string {
 	switch {
 	case d.Stays:
 		fmt.Fprintf(&b, "It left %s, which can make other programs run something, and which the sandbox could not take away. Look at it and remove it before git is used there.", target)
+	case d.Keys != nil:
+		fmt.Fprintf(&b, "The sandbox took settings that make git run programs out of %s: %s. The others stay%s", target, shownKeys(d.Keys), d.broughtBack())
 	case d.PutBack:
 		fmt.Fprintf(&b, "The sandbox undid a change of %s, which could make other programs run something%s", target, d.broughtBack())
 	case d.MovedTo != "":
@@ -128,9 +130,31 @@ func (d SandboxDenial) words(file string) string {
 	return b.String()
 }
 
+// shownKeys returns names of settings, which a process has chosen.
+func shownKeys(keys []string) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = shown(key)
+	}
+	return ellipsis.Runes(strings.Join(names, ", "), 300)
+}
+
+// Left returns what a process has left at protected paths, as a text for clients: a sentence for each. file is the user's
+// settings file; empty: none.
+func Left(exit sandbox.Exit, file string) string {
+	var said []string
+	for _, d := range exit.Aside() {
+		said = append(said, SandboxDenial{d, allowing(d)}.words(file))
+	}
+	return strings.Join(said, " ")
+}
+
 // broughtBack ends a sentence with where that is now which was moved aside, and with the command that brings it back.
 func (d SandboxDenial) broughtBack() string {
 	aside := "; what was made there is now " + shown(d.MovedTo)
+	if d.Keys != nil {
+		aside = "; the file as it was left is now " + shown(d.MovedTo)
+	}
 	if shown(d.MovedTo) != d.MovedTo || shown(d.Target) != d.Target {
 		return aside + "."
 	}

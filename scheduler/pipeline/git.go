@@ -78,10 +78,10 @@ func (s scene) gitWorks(ctx context.Context) {
 	}
 }
 
-// repositories protects what makes git run programs in the roots, and returns what is to be done when the processes of the call
-// have ended: what they have left that would make git run programs is moved aside, and what stood there before put back. open
-// are the paths that may be changed without that.
-func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open func(path string) bool) func() []sandbox.Denial {
+// repositories protects what makes git run programs in the roots, and returns what watches over the rest: what the processes of
+// the call leave that would make git run programs is moved aside, and what stood there before put back. open are the paths
+// that may be changed without that.
+func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open func(path string) bool) *gitWatch {
 	conf := c.rights.Confining
 	git := conf.Git.Guard(slices.Concat(roots, conf.ownDirs()), c.rights.Places.Disk(f.Dir), c.rights.Anchors.Home)
 	c.overlookedGit = git.Partial
@@ -101,19 +101,20 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 		}
 		watched = append(watched, path)
 	}
-	watch := conf.Git.Watch(git, watched, c.git.Allowed)
-	return func() (denials []sandbox.Denial) {
-		for _, change := range watch.Changes() {
-			if open(change.Path) {
-				continue
-			}
-			d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
-			if err != nil {
-				d = sandbox.Denial{Operation: sandbox.Writing, Target: change.Path, Count: 1, Stays: true}
-			}
-			denials = append(denials, d)
-		}
-		return denials
+	return &gitWatch{watch: conf.Git.Watch(git, watched, c.git.Allowed), open: open, notice: c.aside(), silent: !conf.fully()}
+}
+
+// later ends a notice about what was moved aside while a command runs.
+const later = " The command still runs: bring it back when it has ended, since it would be moved again."
+
+// aside returns what notifies clients of what was moved aside while the call's processes run; nil for processes of no call.
+func (c *Call) aside() func(sandbox.Denial) {
+	if c.session.Recorder == nil {
+		return nil
+	}
+	file := c.rights.UserFile
+	return func(d sandbox.Denial) {
+		c.session.Remark(Noticed{Code: "moved_aside", CallID: c.Use.ID, Message: SandboxDenial{d, allowing(d)}.words(file) + later})
 	}
 }
 

@@ -230,7 +230,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	}
 	confined.Denials = denials(env.Box.Denials())
 	if err == nil && c.ReadOnly() { // such as the lock of git's index, or a cache: it did without
-		confined.Denials = slices.DeleteFunc(confined.Denials, func(d SandboxDenial) bool { return d.Operation == sandbox.Writing })
+		confined.Denials = slices.DeleteFunc(confined.Denials, func(d SandboxDenial) bool { return d.Operation == sandbox.Writing && !d.IsAside() })
 	}
 	return settle(ctx, result, err, ran).confined(confined, c.rights.UserFile)
 }

@@ -115,6 +115,7 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 		}
 	}
 	s := statusOf(task) // before the output, so that the output of an ended task is complete
+	env.Box.Report(task.TakeAside())
 	room, news := tools.OutputRoom(env.MaxChars), spool.Excerpt{}
 	if in.Filter == "" {
 		news, err = task.Output.Since(from, room)
@@ -175,6 +176,7 @@ func runKill(ctx context.Context, env *tools.Env, in killInput) (tools.Result, e
 	case <-ctx.Done():
 		return tools.Result{}, context.Cause(ctx)
 	}
+	env.Box.Report(task.TakeAside())
 	s := statusOf(task)
 	text := s.statusLine(task)
 	if before {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,6 +48,7 @@ type Task struct {
 	process *sandbox.Process
 	done    chan struct{}
 	exit    sandbox.Exit
+	told    atomic.Bool // TakeAside has returned what was found at the end
 }
 
 // Done returns a channel that is closed when the task has ended, nothing of it is left, and its
@@ -61,6 +63,15 @@ func (t *Task) Exit() (exit sandbox.Exit, ok bool) {
 	default:
 		return sandbox.Exit{}, false
 	}
+}
+
+// TakeAside returns what the task has left at protected paths, since the last call of TakeAside.
+func (t *Task) TakeAside() []sandbox.Denial {
+	aside := t.process.TakeAside()
+	if exit, ended := t.Exit(); ended && t.told.CompareAndSwap(false, true) {
+		aside = append(aside, exit.Aside()...)
+	}
+	return aside
 }
 
 // Stop ends the task and everything that it has started, and returns at once: see Done.

@@ -20,6 +20,15 @@ type Box struct {
 	// nil: no call.
 	After func() []Denial
 
+	// Before is called before a process changes a file where it may write, in Full, and the process
+	// waits until it returns. What the processes of others change is not reported. It may be called
+	// concurrently, also after After where processes go on. nil: no call.
+	Before func(Alteration)
+
+	// Began is called with each process that was started, before Start returns it. It may be called
+	// concurrently. nil: no call.
+	Began func(*Process)
+
 	of *Box // the box that this one was made from by Under; nil: none
 
 	used atomic.Bool
@@ -32,17 +41,22 @@ type Box struct {
 
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
-	c.Policy, c.ended, c.after = b.Policy, b.note, b.After
+	c.Policy, c.ended, c.after, c.before = b.Policy, b.note, b.After, b.Before
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
 		box.used.Store(true)
+	}
+	if err == nil && b.Began != nil {
+		b.Began(p)
 	}
 	return p, err
 }
 
 // Under returns a box for processes of the same call that need another policy. What it starts
 // counts for b.Used; its denials are not b's.
-func (b *Box) Under(p Policy) *Box { return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b} }
+func (b *Box) Under(p Policy) *Box {
+	return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b, Before: b.Before}
+}
 
 // Used reports whether b, or a box that was made from it, has started a process.
 func (b *Box) Used() bool { return b.used.Load() }
@@ -70,6 +84,23 @@ func (b *Box) PeakMemory() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.peak
+}
+
+// AddBefore calls f, unless it is nil, after what Before calls already.
+func (b *Box) AddBefore(f func(Alteration)) {
+	switch first := b.Before; {
+	case first == nil:
+		b.Before = f
+	case f != nil:
+		b.Before = func(a Alteration) { first(a); f(a) }
+	}
+}
+
+// Report adds denials of others than the processes of the box.
+func (b *Box) Report(denials []Denial) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.denials = append(b.denials, denials...)
 }
 
 // Created returns Exit.Created of the processes that have ended.

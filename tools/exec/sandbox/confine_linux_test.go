@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -198,7 +199,7 @@ func TestDenials(t *testing.T) {
 			for i := range tt.want {
 				tt.want[i].Target = fill.Replace(tt.want[i].Target)
 			}
-			if !slices.Equal(exit.Denials, tt.want) {
+			if !reflect.DeepEqual(exit.Denials, tt.want) {
 				t.Errorf("%s\nwas denied %+v, want %+v", tt.script, exit.Denials, tt.want)
 			}
 		})

@@ -224,9 +224,11 @@ func (f filter) ioctls() answer {
 	return when(1, whole, denied, deny, allow)
 }
 
+// writing are the flags of an open call that may change something.
+const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+
 // watchOpening asks the supervisor when a file is opened for writing.
 func watchOpening(t map[uintptr]answer) {
-	const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 	look := func(arg int) answer {
 		return when(arg, writing, []uint32{unix.O_RDONLY}, allow, notify)
 	}

@@ -19,7 +19,7 @@ var (
 
 var namedHere = map[uintptr][]name{
 	unix.SYS_OPEN: {{-1, 0, opens}}, unix.SYS_CREAT: {{-1, 0, creates}}, unix.SYS_MKDIR: {{-1, 0, makes}}, unix.SYS_RMDIR: {{-1, 0, removes}},
-	unix.SYS_UNLINK: {{-1, 0, removes}}, unix.SYS_RENAME: {{-1, 0, removes}, {-1, 1, replaces}}, unix.SYS_LINK: {{-1, 1, makes}}, unix.SYS_SYMLINK: {{-1, 1, makes}},
+	unix.SYS_UNLINK: {{-1, 0, removes}}, unix.SYS_RENAME: {{-1, 0, removes}, {-1, 1, replaces}}, unix.SYS_LINK: {{-1, 0, shares}, {-1, 1, makes}}, unix.SYS_SYMLINK: {{-1, 1, makes}},
 	unix.SYS_MKNOD: {{-1, 0, makes}}, unix.SYS_CHMOD: {{-1, 0, changes}}, unix.SYS_CHOWN: {{-1, 0, changes}}, unix.SYS_LCHOWN: {{-1, 0, changes}},
 	unix.SYS_UTIME: {{-1, 0, changes}}, unix.SYS_UTIMES: {{-1, 0, changes}}, unix.SYS_FUTIMESAT: {{0, 1, changes}},
 }

@@ -14,14 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// path reads the path argument of a call; empty: it cannot be read.
+// path reads the path argument of a call, and makes it absolute; empty: it cannot be read. It may
+// hold links, dots and double slashes.
 func (n *notification) path(where name) string {
-	path := n.text(n.args[where.path])
-	if path == "" {
-		return ""
+	if where.path < 0 {
+		return n.descriptor(n.args[where.dir])
 	}
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
+	path, ok := n.text(n.args[where.path])
+	if ok && path == "" && where.dir >= 0 { // it may be allowed by a flag
+		return n.descriptor(n.args[where.dir])
+	}
+	if filepath.IsAbs(path) || path == "" {
+		return path
 	}
 	link := fmt.Sprintf("/proc/%d/cwd", n.pid)
 	if where.dir >= 0 && int32(n.args[where.dir]) != unix.AT_FDCWD {
@@ -31,21 +35,21 @@ func (n *notification) path(where name) string {
 	if err != nil || !filepath.IsAbs(dir) {
 		return ""
 	}
-	return filepath.Join(dir, path)
+	return dir + "/" + path
 }
 
-// text reads a string of the process; empty: it cannot be read, or is too long for a path.
-func (n *notification) text(at uint64) string {
+// text reads a string of the process; false: it cannot be read, or is too long for a path.
+func (n *notification) text(at uint64) (string, bool) {
 	var buf [unix.PathMax]byte
 	got, err := n.read(at, buf[:])
 	if err != nil {
-		return ""
+		return "", false
 	}
 	end := slices.Index(buf[:got], 0)
 	if end < 0 {
-		return ""
+		return "", false
 	}
-	return string(buf[:end])
+	return string(buf[:end]), true
 }
 
 // read reads from the process's memory, at least to the end of a page.

@@ -109,7 +109,14 @@ type Denial struct {
 	MovedTo string
 	PutBack bool // the previous entry at that path is restored
 	Stays   bool // what was made at a protected path is still there, since it could not be moved
+	// Keys are the settings of git that what is at the path now lacks, compared with what was moved;
+	// nil: all of it was moved.
+	Keys []string
 }
+
+// IsAside reports whether something was left at a protected path, and moved aside if that was
+// possible.
+func (d Denial) IsAside() bool { return d.MovedTo != "" || d.Stays }
 
 // An Operation is what was denied.
 type Operation string

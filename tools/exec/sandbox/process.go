@@ -62,9 +62,10 @@ type Command struct {
 	Policy Policy
 	// Keep decides about processes that still run when the main process has ended by itself; nil:
 	// all of them are killed.
-	Keep  Keep
-	ended func(Exit)      // called with the exit, before Done is closed; nil: no call
-	after func() []Denial // see Box.After
+	Keep   Keep
+	ended  func(Exit)       // called with the exit, before Done is closed; nil: no call
+	after  func() []Denial  // see Box.After
+	before func(Alteration) // see Box.Before
 }
 
 // A Keep is called when processes of a tree still run 100 ms after the main process has exited by
@@ -99,6 +100,7 @@ type Process struct {
 
 	mu      sync.Mutex
 	refused []Denial // by others than the supervisor
+	aside   []Denial // what was moved aside while the tree ran, since TakeAside
 	spared  []string // what the daemon itself has made meanwhile
 }
 
@@ -124,6 +126,11 @@ type Exit struct {
 	// Created are the paths on the disk at which the tree was about to make a new file, as far as
 	// that is noticed: in Full, and at most 256 of them.
 	Created []string
+}
+
+// Aside returns those of the denials that are about what the tree has left at protected paths.
+func (e Exit) Aside() []Denial {
+	return slices.DeleteFunc(slices.Clone(e.Denials), func(d Denial) bool { return !d.IsAside() })
 }
 
 // A Left is a process that outlived its call.
@@ -293,6 +300,24 @@ func (p *Process) refuse(d Denial) {
 	}
 }
 
+// MovedAside records what the tree has left at a protected path and was moved aside while it runs. It
+// becomes one of Exit.Denials, unless TakeAside returns it before.
+func (p *Process) MovedAside(d Denial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.aside) < manyDenials {
+		p.aside = append(p.aside, d)
+	}
+}
+
+// TakeAside returns what MovedAside has recorded, at most 50 of it, and forgets it.
+func (p *Process) TakeAside() (aside []Denial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	aside, p.aside = p.aside, nil
+	return aside
+}
+
 // counted returns the denials with one more, each with how often it was noted, and that one as it stands there now.
 func counted(denials []Denial, d Denial) ([]Denial, Denial) {
 	at := slices.IndexFunc(denials, func(o Denial) bool { return o.Operation == d.Operation && o.Target == d.Target })
@@ -343,7 +368,8 @@ func (p *Process) conclude() {
 // notify adds the denials up to now to the exit, and passes it to the box.
 func (p *Process) notify(exit *Exit, confined []Denial) {
 	p.mu.Lock()
-	denials := append(confined, p.refused...)
+	denials := slices.Concat(p.aside, confined, p.refused)
+	p.aside = nil
 	p.mu.Unlock()
 	if p.command.after != nil {
 		denials = append(p.command.after(), denials...)

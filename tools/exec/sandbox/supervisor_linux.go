@@ -31,6 +31,7 @@ type supervisor struct {
 	over     *os.File       // written to once the tree has ended
 	waiting  sync.WaitGroup // connections that processes wait for
 	plain    map[string]bool
+	reports  reporter
 
 	mu      sync.Mutex
 	denials []Denial
@@ -63,8 +64,11 @@ const (
 	notifContinue = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-func newSupervisor(listener *os.File, p Policy, c *instance) *supervisor {
-	g := &supervisor{listener: listener, policy: p, instance: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
+func newSupervisor(listener *os.File, c Command, i *instance) *supervisor {
+	g := &supervisor{
+		listener: listener, policy: c.Policy, instance: i, reports: newReporter(c.before),
+		done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{},
+	}
 	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		g.over = os.NewFile(uintptr(fd), "over")
 	}
@@ -100,6 +104,7 @@ func (g *supervisor) soFar() (denials []Denial, created []string) {
 // thread switch would double the time.
 func (g *supervisor) serve() {
 	defer close(g.done)
+	defer g.reports.close()
 	fd := g.listener.Fd()
 	_ = unix.IoctlSetInt(int(fd), notifFlags, notifSyncWake) // an older kernel lacks it
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
@@ -167,13 +172,18 @@ func (g *supervisor) judge(n *notification) (r response, later bool) {
 	return r, false
 }
 
-// changing notes which changes of a call are denied, and which files the call makes.
+// changing notes which changes of a call are denied, and which files the call makes, and reports
+// what it is about to change.
 func (g *supervisor) changing(n *notification, names []name) {
-	from := ""
-	for _, name := range names {
-		path, does := n.path(name), n.doing(name)
+	if n.onlyReads(names) {
+		return
+	}
+	from, paths := "", make([]string, len(names))
+	for i, name := range names {
+		paths[i] = n.path(name)
+		path, does := filepath.Clean(paths[i]), n.doing(name)
 		switch {
-		case path == "":
+		case paths[i] == "", does == shares:
 		case g.denies(path, does):
 			g.note(Writing, path)
 		case does == removes:
@@ -182,6 +192,7 @@ func (g *supervisor) changing(n *notification, names []name) {
 			g.creates(path)
 		}
 	}
+	g.announce(n, names, paths)
 }
 
 // manyCreated is how many new files of a tree are noted. The number is our own: only programs that
@@ -219,7 +230,7 @@ func (g *supervisor) note(op Operation, target string) {
 // A name is a path argument of a system call: its index, and that of the directory it is relative
 // to.
 type name struct {
-	dir, path int // dir -1: the working directory
+	dir, path int // dir -1: the working directory; path -1: dir itself is what is changed
 	does      doing
 }
 
@@ -233,6 +244,7 @@ const (
 	makes                 // makes a new entry
 	removes               // removes the entry
 	replaces              // replaces the entry, if it exists
+	shares                // gives the file another name
 )
 
 // doing returns what an open call does.
@@ -240,7 +252,7 @@ func (n *notification) doing(where name) doing {
 	if where.does != opens {
 		return where.does
 	}
-	if n.args[where.path+1]&unix.O_CREAT != 0 {
+	if n.openFlags(where)&unix.O_CREAT != 0 {
 		return creates
 	}
 	return changes

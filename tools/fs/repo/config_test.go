@@ -109,6 +109,65 @@ func FuzzParseConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) { ask(t, file) })
 }
 
+// FuzzWithout takes settings out of a file, each second one of those whose names begin with a
+// letter, and compares what is left with git itself.
+func FuzzWithout(f *testing.F) {
+	ask := git(f)
+	if ask == nil {
+		f.Skip("install git")
+	}
+	for _, c := range configs {
+		f.Add([]byte(c.file), byte('b'), true)
+		f.Add([]byte(c.file), byte('c'), false)
+	}
+	f.Fuzz(func(t *testing.T, file []byte, letter byte, odd bool) {
+		count := 0
+		unwanted := func(s repo.Setting) bool {
+			count++
+			return (count%2 == 1) == odd || strings.ContainsRune(s.Key, rune(letter))
+		}
+		all, err := repo.ParseConfig(file)
+		rest, keys, err2 := repo.Without(file, unwanted)
+		if err != nil || err2 != nil {
+			if err == nil || err2 == nil {
+				t.Fatalf("%q: ParseConfig says %v, Without %v", file, err, err2)
+			}
+			return
+		}
+		count = 0
+		want := slices.DeleteFunc(slices.Clone(all), unwanted)
+		got, err := repo.ParseConfig(rest)
+		if err != nil || !slices.Equal(got, want) || len(keys) != len(all)-len(want) {
+			t.Fatalf("%q without %q is %q:\n got %+v, %v\nwant %+v", file, keys, rest, got, err, want)
+		}
+		ask(t, rest)
+	})
+}
+
+// TestWithout: everything but the unwanted settings stays, to the byte.
+func TestWithout(t *testing.T) {
+	const evil = "x.evil"
+	for _, c := range []struct{ name, file, want string }{
+		{"a line", "[x]\n\ta = 1\n\tevil = 2\n\tb = 3\n", "[x]\n\ta = 1\n\tb = 3\n"},
+		{"comments", "# one\n[x] # two\n\tevil = 2 # three\n; four\n", "# one\n[x] # two\n\t# three\n; four\n"},
+		{"behind a header", "[x] evil = 2\n\ta\n[x]evil\n; one\n", "[x] \n\ta\n[x]\n; one\n"},
+		{"a whole section", "[y]\n\ta\n[x]\n\tevil = 2\n\tevil\n[z]\n", "[y]\n\ta\n[z]\n"},
+		{"a section at the end", "[y]\n\ta\n[x]\n\tevil = 2\n", "[y]\n\ta\n"},
+		{"a section behind another", "[y] [x] evil = 2\n", "[y] \n"},
+		{"a section of comments", "[x]\n# one\n\tevil = 2\n", "[x]\n# one\n"},
+		{"many lines", "[x]\n\tevil = a\\\n b \\\n\"c\"\n\tb = 3\n", "[x]\n\tb = 3\n"},
+		{"line ends of Windows", "[x]\r\n\tevil = 2\r\n\tb = 3\r\n", "[x]\r\n\tb = 3\r\n"},
+		{"no line end", "\xef\xbb\xbf[x]\na = 1\nevil", "\xef\xbb\xbf[x]\na = 1\n"},
+		{"twice", "[x]\nevil = 1\n[y]\nevil = 2\n[X]\n\tEVIL = 3\n", "[y]\nevil = 2\n"},
+		{"none", "[y]\n\n\n  evil = 2\n", "[y]\n\n\n  evil = 2\n"},
+	} {
+		rest, keys, err := repo.Without([]byte(c.file), func(s repo.Setting) bool { return s.Key == evil })
+		if err != nil || string(rest) != c.want || slices.ContainsFunc(keys, func(key string) bool { return key != evil }) {
+			t.Errorf("%s: %q, %q, %v, want %q", c.name, rest, keys, err, c.want)
+		}
+	}
+}
+
 // git returns a check that ParseConfig and git agree about a file; nil where git is not installed.
 func git(t testing.TB) func(t *testing.T, file []byte) {
 	program, err := exec.LookPath("git")

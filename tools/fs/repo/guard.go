@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/tools/fs/gitdir"
 	"github.com/toold/toold/tools/fs/pathname"
 )
-
-// guarded are the parts of a git directory that make git run a program, or lead it to one. The last
-// one is a linked worktree's. Everyday git changes only config. Source: gitrepository-layout(5).
-var guarded = []string{"config", "config.worktree", "hooks", "info/attributes", "commondir", "gitdir"}
 
 // rebaseTodo is the list of steps of a stopped rebase, which may hold shell commands. It is never
 // bound, since git writes it in everyday work.
@@ -21,7 +18,7 @@ const rebaseTodo = "rebase-merge/git-rebase-todo"
 // GuardedIn returns the paths in the git directory dir, existing or not, that make git run a
 // program or lead it to one.
 func GuardedIn(dir string) (paths []string) {
-	for _, name := range guarded {
+	for _, name := range gitdir.Running() {
 		paths = append(paths, filepath.Join(dir, name))
 	}
 	return paths
@@ -164,7 +161,7 @@ func (f *Finder) Runs(path, home string) string {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		first, _, _ := strings.Cut(rest, "/")
 		switch {
-		case isGuarded(rest) && (IsLink(dir) || isGitDir(dir)):
+		case gitdir.Runs(rest) && (IsLink(dir) || isGitDir(dir)):
 			return runs
 		case !IsLink(dir) && isPart(first) && completes(dir, first) && !isGitDir(dir):
 			return "which would make " + dir + " a git repository, whose settings can make git run programs"
@@ -180,12 +177,6 @@ func (f *Finder) Runs(path, home string) string {
 		return runs
 	}
 	return ""
-}
-
-// isGuarded reports whether a path below a git directory is one that git uses for running programs,
-// or lies in one.
-func isGuarded(rest string) bool {
-	return slices.ContainsFunc(guarded, func(name string) bool { return pathname.Within(name, rest) })
 }
 
 // isPart reports whether a directory needs an entry of that name to be a git directory.
@@ -212,6 +203,11 @@ func (f *Finder) template(home string) map[string][]byte {
 	return hooks
 }
 
-// isSample reports whether a file in a hooks directory is one of git's own examples, which never
-// run.
-func isSample(name string) bool { return filepath.Ext(name) == ".sample" }
+// isSample reports whether a file in a hooks directory never runs: one of git's own examples, or what
+// was moved aside there.
+func isSample(name string) bool {
+	return filepath.Ext(name) == ".sample" || strings.HasPrefix(name, aside)
+}
+
+// aside is the beginning of the names of what the sandbox has moved aside.
+const aside = ".denied-"

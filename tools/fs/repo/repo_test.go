@@ -196,20 +196,20 @@ func TestWatch(t *testing.T) {
 		{"a removal", "rm -rf root/deep root/bare.git", ""},
 		{"a hook in a deep repository", "echo x >root/deep/a/b/c/.git/hooks/pre-commit", "root/deep/a/b/c/.git/hooks/pre-commit"},
 		{"hooks that lead away", "cd root/deep/a/b/c/.git && rm -r hooks && ln -s /tmp hooks", "root/deep/a/b/c/.git/hooks"},
-		{"a setting in a deep repository", evil + "root/deep/a/b/c/.git/config", "root/deep/a/b/c/.git/config was"},
-		{"a moved one with a setting", "mv root/deep root/deeper; " + evil + "root/deeper/a/b/c/.git/config", "root/deeper/a/b/c/.git/config"},
+		{"a setting in a deep repository", evil + "root/deep/a/b/c/.git/config", "root/deep/a/b/c/.git/config without core.fsmonitor"},
+		{"a moved one with a setting", "mv root/deep root/deeper; " + evil + "root/deeper/a/b/c/.git/config", "root/deeper/a/b/c/.git/config without core.fsmonitor"},
 		{"a common directory", "echo ../src >root/.git/commondir", "root/.git/commondir"},
 		{"an attribute", "mkdir -p root/.git/info && echo '* filter=x' >root/.git/info/attributes", "root/.git/info/attributes"},
 		{"a bare repository", "mkdir -p root/s/objects root/s/refs && echo x >root/s/HEAD && " + evil + "root/s/config", "root/s/config"},
-		{"a new repository", "git init -q root/n && " + evil + "root/n/.git/config", "root/n/.git/config"},
-		{"one that includes", "git init -q root/n && git -C root/n config include.path /x", "root/n/.git/config"},
+		{"a new repository", "git init -q root/n && " + evil + "root/n/.git/config", "root/n/.git/config without core.fsmonitor"},
+		{"one that includes", "git init -q root/n && git -C root/n config include.path /x", "root/n/.git/config without include.path"},
 		{"a broken setting", "git init -q root/n && echo '[x' >root/n/.git/config", "root/n/.git/config"},
-		{"a new hook", "git init -q root/n && echo x >root/n/.git/hooks/pre-push", "root/n/.git/hooks"},
-		{"a module", "git init -q --bare root/.git/modules/bar && " + evil + "root/.git/modules/bar/config", "root/.git/modules/bar/config"},
+		{"a new hook", "git init -q root/n && echo x >root/n/.git/hooks/pre-push", "root/n/.git/hooks/pre-push"},
+		{"a module", "git init -q --bare root/.git/modules/bar && " + evil + "root/.git/modules/bar/config", "root/.git/modules/bar/config without core.fsmonitor"},
 		{"a file that leads away", "mkdir root/p away && git init -q away && echo gitdir: ../../away/.git >root/p/.git", "root/p/.git"},
 		{"a file that leads to another repository", "mkdir root/p && echo gitdir: ../near/.git >root/p/.git", "root/p/.git"},
 		{"a .git that leads away", "mkdir root/p && ln -s ../near/.git root/p/.git", "root/p/.git"},
-		{"another in its place", "mv root/near root/near2 && git init -q root/near && " + evil + "root/near/.git/config", "root/near/.git/config"},
+		{"another in its place", "mv root/near root/near2 && git init -q root/near && " + evil + "root/near/.git/config", "root/near/.git/config without core.fsmonitor"},
 		{"a worktree's directory", "mkdir -p root/.git/worktrees/z && cd root/.git/worktrees/z && echo x >HEAD && echo ../../../src/outer/.git >commondir", "root/.git/worktrees/z/commondir"},
 		{"a hook where a link leads", "cd root/deep/a/b/c && echo x >own/pre-commit", "root/deep/a/b/c/own/pre-commit"},
 		{"another link", "cd root/deep/a/b/c/.git && ln -sfT ../../other hooks", "root/deep/a/b/c/.git/hooks"},
@@ -219,10 +219,14 @@ func TestWatch(t *testing.T) {
 			"a .git that leads among objects", `mkdir root/p && d=root/.git/objects/ab/modules/e && mkdir -p $d/objects $d/refs && echo x >$d/HEAD &&
 				printf '[core]\n\tworktree = %s\n\tfsmonitor = x\n' "$PWD/root/p" >$d/config && echo gitdir: ../.git/objects/ab/modules/e >root/p/.git`, "root/p/.git",
 		},
-		{"a repository in a folder named objects", "git init -q root/objects/x && " + evil + "root/objects/x/.git/config", "root/objects/x/.git/config"},
-		{"a working tree elsewhere", "git -C root/deep/a/b/c config core.worktree ../..", "root/deep/a/b/c/.git/config was"},
+		{"a repository in a folder named objects", "git init -q root/objects/x && " + evil + "root/objects/x/.git/config", "root/objects/x/.git/config without core.fsmonitor"},
+		{"a working tree elsewhere", "git -C root/deep/a/b/c config core.worktree ../..", "root/deep/a/b/c/.git/config without core.worktree"},
 		{"a named list of a rebase", "mkdir root/.git/rebase-merge && printf 'pick a\nexec make test\n' >root/.git/rebase-merge/git-rebase-todo", ""},
-		{"a repository in a git directory", "git init -q root/.git/info/x && " + evil + "root/.git/info/x/.git/config", "root/.git/info/x/.git/config"},
+		{"a repository in a git directory", "git init -q root/.git/info/x && " + evil + "root/.git/info/x/.git/config", "root/.git/info/x/.git/config without core.fsmonitor"},
+		{
+			"some settings of many", `cd root/deep/a/b/c && git remote add o x && git config core.pager evil && git config alias.st status && git config core.filemode true &&
+				git config filter.x.clean evil`, "root/deep/a/b/c/.git/config without core.pager filter.x.clean",
+		},
 		{"an allowed setting", "git -C root/deep/a/b/c config alias.st status", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,13 +241,25 @@ func TestWatch(t *testing.T) {
 			})
 			watch := f.Watch(guard, absentToo, Allowed{Keys: []string{"alias.*"}, Programs: []string{"make test"}})
 			g.sh(tt.script)
+			early := watch.Meanwhile()
 			var got []string
 			for _, c := range watch.Changes() {
 				name := g.names([]string{c.Path})[0]
-				if c.Before != nil {
+				switch {
+				case c.Keys != nil:
+					name += " without " + strings.Join(c.Keys, " ")
+				case c.Before != nil:
 					name += " was"
 				}
 				got = append(got, name)
+			}
+			for _, c := range early {
+				if name := g.names([]string{c.Path})[0]; !strings.Contains(tt.want, name) {
+					t.Errorf("%s: %q is found while it runs, and not at the end", tt.script, name)
+				}
+				if at := watch.Concerns(c.Path); !slices.ContainsFunc(watch.MeanwhileAt(at), func(o Change) bool { return o.Path == c.Path }) {
+					t.Errorf("%s: a look at %q finds no change of %q", tt.script, at, c.Path)
+				}
 			}
 			if joined := strings.Join(got, ", "); joined != tt.want {
 				t.Errorf("%s: %q, want %q", tt.script, joined, tt.want)

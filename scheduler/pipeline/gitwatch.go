@@ -1,0 +1,181 @@
+// What the processes of a call leave in git directories while they run, and when they have ended. It is judged in one place,
+// tools/fs/repo: at once where the sandbox reports what the call changes, every few seconds elsewhere, and at the end.
+
+package pipeline
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/repo"
+)
+
+// A gitWatch moves aside what processes of a call leave where it makes git run programs.
+type gitWatch struct {
+	watch *repo.Watch
+	// open reports whether the call may change what is at a path.
+	open func(path string) bool
+	// notice reports at once what was moved aside; nil: there is no client.
+	notice func(sandbox.Denial)
+	// silent is set where the sandbox does not report what processes change.
+	silent bool
+
+	mu        sync.Mutex
+	recent    map[string]look // what the call has changed, by the paths to judge
+	timer     *time.Timer     // of the next look; nil: none was begun
+	due       time.Time       // when it runs; zero: it does not
+	processes []*sandbox.Process
+	stays     map[string]bool // what could not be moved aside, which is reported once
+}
+
+// A look is when a path is examined next, and how often it has been since the call changed it.
+type look struct {
+	due   time.Time
+	count int
+}
+
+// delays are how long after a change, and after each look, a path is examined: the change itself comes after its report, and
+// a file may be written long after it was opened. The numbers are our own. What comes later is found when the call has ended.
+var delays = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second, 30 * time.Second}
+
+// maxRecent is how many paths are examined again and again. The number is our own.
+const maxRecent = 256
+
+// Where the sandbox reports nothing everything is compared at least a second after the start and after each comparison, and
+// so that it takes at most 1 % of a processor.
+const (
+	minPause  = time.Second
+	pauseCost = 100
+)
+
+// altered notes what a process is about to change, if git may run programs by it.
+func (w *gitWatch) altered(a sandbox.Alteration) {
+	for _, path := range []string{a.Path, a.To} {
+		if at := w.watch.Concerns(path); path != "" && at != "" {
+			w.note(at)
+		}
+	}
+}
+
+func (w *gitWatch) note(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.recent[path]; !known && len(w.recent) >= maxRecent {
+		return
+	}
+	next := time.Now().Add(delays[0])
+	if w.recent == nil {
+		w.recent = map[string]look{}
+	}
+	if known, ok := w.recent[path]; ok && known.count == 0 {
+		next = known.due // so that no change after change keeps it from being examined
+	}
+	w.recent[path] = look{due: next}
+	w.lookAt(next)
+}
+
+// lookAt has examine called at that time, or before. mu is held.
+func (w *gitWatch) lookAt(at time.Time) {
+	switch {
+	case !w.due.IsZero() && !at.Before(w.due):
+		return
+	case w.timer == nil:
+		w.timer = time.AfterFunc(time.Until(at), w.examine)
+	default:
+		w.timer.Reset(time.Until(at))
+	}
+	w.due = at
+}
+
+// began is called with each process of the call.
+func (w *gitWatch) began(p *sandbox.Process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.processes = append(slices.DeleteFunc(w.processes, isOver), p)
+	switch {
+	case w.silent:
+		w.lookAt(time.Now().Add(minPause))
+	case len(w.recent) > 0: // it was faster than this
+		w.lookAt(time.Now().Add(delays[0]))
+	}
+}
+
+func isOver(p *sandbox.Process) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// examine judges what is due while processes run.
+func (w *gitWatch) examine() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = time.Time{}
+	w.processes = slices.DeleteFunc(w.processes, isOver)
+	if len(w.processes) == 0 {
+		return // end has compared everything
+	}
+	begin := time.Now()
+	changes := w.changed(begin)
+	if w.silent {
+		changes = w.watch.Meanwhile()
+		w.lookAt(time.Now().Add(max(minPause, pauseCost*time.Since(begin))))
+	}
+	for _, d := range w.undo(changes) {
+		w.processes[0].MovedAside(d)
+		if w.notice != nil {
+			w.notice(d)
+		}
+	}
+}
+
+// changed returns the changes at the paths that are due, and has the others examined later. mu is held.
+func (w *gitWatch) changed(now time.Time) (changes []repo.Change) {
+	for path, l := range w.recent {
+		if !now.Before(l.due) {
+			found := w.watch.MeanwhileAt(path)
+			changes = append(changes, found...)
+			if l.count++; l.count == len(delays) || len(found) > 0 { // the user may bring it back
+				delete(w.recent, path)
+				continue
+			}
+			l.due = now.Add(delays[l.count])
+			w.recent[path] = l
+		}
+		w.lookAt(l.due)
+	}
+	return changes
+}
+
+// undo moves aside what the changes are about, and puts back what is to stand there instead. mu is held.
+func (w *gitWatch) undo(changes []repo.Change) (denials []sandbox.Denial) {
+	for _, change := range changes {
+		if w.open(change.Path) || w.stays[change.Path] {
+			continue
+		}
+		d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
+		if err != nil {
+			d = sandbox.Denial{Operation: sandbox.Writing, Target: change.Path, Count: 1, Stays: true}
+			if w.stays == nil {
+				w.stays = map[string]bool{}
+			}
+			w.stays[change.Path] = true
+		}
+		d.Keys = change.Keys
+		denials = append(denials, d)
+	}
+	return denials
+}
+
+// end compares everything with what it was before the call. It is called when a process has ended.
+func (w *gitWatch) end() []sandbox.Denial {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.stays) // another look may have more success, and the end is where it counts
+	return w.undo(w.watch.Changes())
+}
