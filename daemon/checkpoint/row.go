@@ -35,6 +35,8 @@ type Row struct {
 	Ended bool `json:"ended,omitempty"`
 	// Restored is set when the call put back what others had changed.
 	Restored *Restored `json:"restored,omitempty"`
+
+	fresh []string // see workspace.SnapshotSet.New; set by Extend
 }
 
 // A File is what a call found at a path, and what it left there.
@@ -141,7 +143,7 @@ func (r *Row) Begin(found workspace.SnapshotSet) {
 
 // Found returns what Begin was given.
 func (r *Row) Found() *workspace.SnapshotSet {
-	found := &workspace.SnapshotSet{Snapshots: map[string]workspace.Snapshot{}, Gaps: r.Gaps}
+	found := &workspace.SnapshotSet{Snapshots: map[string]workspace.Snapshot{}, Gaps: r.Gaps, New: r.fresh}
 	for _, f := range r.Files {
 		found.Snapshots[string(f.Real)] = f.Before
 	}
