@@ -4,12 +4,17 @@
 package daemon
 
 import (
+	"fmt"
+	"strings"
+
 	"go.uber.org/zap"
 
 	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/workspace"
+	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // keptNew is how many new paths are recorded of one call, beside those of which something is kept.
@@ -78,4 +83,30 @@ func (rec *recorder) Before(c *pipeline.Call) func(sandbox.Alteration) {
 		return nil
 	}
 	return l.recording.before
+}
+
+// shownNotKept is how many paths a result names that undo cannot put back.
+const shownNotKept = 3
+
+// notKept returns a line for the model about what the call has changed and undo cannot put back;
+// empty: nothing.
+func (rec *recorder) notKept(c *pipeline.Call) string {
+	l := view(rec.s, func(its *state) *live { return its.ledger.live[c.Key] })
+	if l == nil || l.kept == nil || !l.kept.Ended || isOwn(c) {
+		return ""
+	}
+	missing := l.kept.NotKept()
+	if len(missing) == 0 {
+		return ""
+	}
+	var named []string
+	for _, gap := range missing[:min(len(missing), shownNotKept)] {
+		path := workspace.NameOf(rec.s.judge.policy().places.Seen(gap.Real))
+		named = append(named, fmt.Sprintf("%s (%s)", ellipsis.Runes(path, 100), convert.Visible(gap.Why)))
+	}
+	text := strings.Join(named, ", ")
+	if more := len(missing) - len(named); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return fmt.Sprintf("Note: the user cannot undo all of this call. %d not kept: %s.", len(missing), text)
 }

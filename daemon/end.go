@@ -125,6 +125,9 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 	rec.s.requests.watchAlso(maps.Keys(seen))
 	kept, recorded := rec.s.keepAfter(c)
 	defer recorded()
+	if note := rec.notKept(c); note != "" {
+		ended.Content = append(slices.Clip(ended.Content), tools.Block{Text: note})
+	}
 	var changed []journal.Entry
 	rec.s.update(func(its *state) {
 		ended.Usage.OutputBytes = its.ledger.live[c.Key].printed()

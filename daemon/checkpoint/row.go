@@ -206,6 +206,16 @@ func (f File) differs() bool {
 // moved reports the same, or that the path has another file with the same content: by its other names that may count later.
 func (f File) moved() bool { return f.differs() || f.Before.ID != f.After.ID }
 
+// NotKept returns what the call has changed and cannot be put back, each with the reason.
+func (r *Row) NotKept() (missing []workspace.Gap) {
+	for _, f := range r.Files {
+		if f.Before.Kind == workspace.Unkept && f.differs() {
+			missing = append(missing, workspace.Gap{Real: string(f.Real), Why: f.Before.Why})
+		}
+	}
+	return append(missing, r.Gaps...)
+}
+
 // Names calls visit with every hash in the row.
 func (r *Row) Names(visit func(hash string)) {
 	for _, f := range r.Files {
