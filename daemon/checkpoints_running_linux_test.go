@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // A tree is every entry below a directory: kind, mode, content or target, and which names are one file.
@@ -167,6 +169,137 @@ func TestUndoOfGit(t *testing.T) {
 			h.restore(request)
 			if got := tree(t, h.root); got != after {
 				t.Errorf("with the undo undone, there is\n%s\nwant\n%s", got, after)
+			}
+		})
+	}
+}
+
+// told returns what a result tells about what is not kept; empty: nothing.
+func told(result *tooldv1.ToolResult) string {
+	for _, block := range result.GetContent() {
+		if text := block.GetText(); strings.HasPrefix(text, "Note: the user cannot undo") {
+			return text
+		}
+	}
+	return ""
+}
+
+// script writes a script into the root, of which the command line shows nothing.
+func (h *house) script(text string) (command string) {
+	h.t.Helper()
+	h.file("script", text)
+	return "sh script"
+}
+
+// TestUndoOfMake: what make clean and make change is undone; what git ignores is left out and named where it is gone, and
+// kept where the call names it.
+func TestUndoOfMake(t *testing.T) {
+	h := serve(t)
+	h.sh(repository + `; printf 'all:\n\tmkdir -p build && echo new > build/x.o && echo made > made.txt && echo x > src/1.o\nclean:\n\trm -rf build made.txt src/*.o lib\n' > Makefile; echo one > made.txt; echo old > src/1.o`)
+	then := tree(t, h.root)
+	c := h.join("s", free())
+	result := c.bash("make", "make -s")
+	want(t, told(result), "")
+	h.restore(before("s", 1))
+	want(t, strings.Contains(tree(t, h.root), `made.txt -rw-r--r-- "one\n"`), true)
+	want(t, strings.Contains(tree(t, h.root), `src/1.o -rw-r--r-- "x\n"`), true) // it is ignored
+	h.sh("echo loose > build/x.o; echo old > src/1.o")
+	want(t, tree(t, h.root), then)
+
+	result = c.bash("clean", "make -s clean")
+	if note := told(result); !strings.Contains(note, "1 not kept") && !strings.Contains(note, "2 not kept") || !strings.Contains(note, "git ignores it") {
+		t.Errorf("told %q, want what is ignored and gone", note)
+	}
+	h.restore(beforeCall("s", "clean"))
+	if got := h.sh("cat build/kept lib/l made.txt; ls build/* src/*"); got != "tracked\nlib\none\nbuild/kept\nsrc/1.c\nsrc/2.c\nsrc/3.c\nsrc/link\n" {
+		t.Errorf("undone, there is %q", got)
+	}
+
+	h.sh("mkdir -p build/deep; echo loose > build/deep/x; echo f > build/f")
+	then = tree(t, h.root)
+	want(t, told(c.bash("named", h.script("rm -rf $1; echo $2 > /dev/null")+" build other")), "")
+	h.restore(beforeCall("s", "named"))
+	h.sh("rm script")
+	want(t, tree(t, h.root), then)
+}
+
+// TestRemovalOfEverything: a directory with all kinds of entries is given back; what cannot be kept is named.
+func TestRemovalOfEverything(t *testing.T) {
+	h := serve(t)
+	h.sh(`mkdir -p all/deep; cd all; echo x > f; ln f deep/hard; ln -s f link; ln -s /nowhere dangling; mkfifo pipe; echo s > deep/exec; chmod 4755 deep/exec
+		mkdir locked; echo in > locked/in; chmod 500 locked; mkdir empty; chmod 1777 empty; echo secret > .env; head -c 70000000 /dev/zero > large`)
+	then := tree(t, filepath.Join(h.root, "all"))
+	c := h.join("s", free())
+	result := c.bash("remove", h.script("chmod -R u+rwX all; rm -rf all"))
+	note := told(result)
+	for _, part := range []string{"3 not kept", "/all/.env (by its name it holds credentials)", "/all/large (it has 70000000 bytes", "/all/pipe (it is not a file, a directory or a link)"} {
+		if !strings.Contains(note, part) {
+			t.Errorf("told %q, want %q in it", note, part)
+		}
+	}
+	h.restore(before("s", 1))
+	var left []string
+	for line := range strings.Lines(then) {
+		if !strings.HasPrefix(line, "pipe ") && !strings.HasPrefix(line, ".env ") && !strings.HasPrefix(line, "large ") {
+			left = append(left, line)
+		}
+	}
+	want(t, tree(t, filepath.Join(h.root, "all")), strings.TrimSuffix(strings.Join(left, ""), "\n"))
+}
+
+// TestRemovalOfTooMuch: of a removal beyond the limits what was recorded is given back, and the rest is named.
+func TestRemovalOfTooMuch(t *testing.T) {
+	h := serve(t)
+	h.sh(`mkdir a b; touch a/{1..1500} b/{1..1500}; echo first > 0`)
+	c := h.join("s", free())
+	result := c.bash("remove", h.script("rm 0; rm -rf a; rm -rf b"))
+	if note := told(result); !strings.Contains(note, "1 not kept: "+h.real()+"/b (more than 2000 files and directories would have to be kept).") {
+		t.Errorf("told %q", note)
+	}
+	h.restore(before("s", 1))
+	if got := h.sh("cat 0; ls a | wc -l; ls b | wc -l"); !strings.HasPrefix(got, "first\n1500\n4") {
+		t.Errorf("undone, there is %q", got)
+	}
+	entries := h.checkpoints("s")
+	if !strings.Contains(entries[len(entries)-1], "b not kept: More than 2000 files") {
+		t.Errorf("listed %q", entries[len(entries)-1])
+	}
+}
+
+// real is the root without links.
+func (h *house) real() string {
+	real, err := filepath.EvalSymlinks(h.root)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return real
+}
+
+// TestPrograms: what editors and archivers do to files is undone.
+func TestPrograms(t *testing.T) {
+	for name, script := range map[string]string{
+		"temporary and rename": "cp f .f.swp; echo more >> .f.swp; mv f f~; mv .f.swp f; rm f~",
+		"tar":                  "tar xf archive.tar",
+		"patch in place":       "perl -pi -e s/one/two/ f d/g",
+		"install":              "install -m 600 f d/g; cp -a d e; ln -sf f d/l",
+		"find":                 "find . -name g -exec chmod 600 {} + ; find d -delete",
+		"shell":                "exec 3<>f; echo x >&3; : > d/g; echo y >> d/g",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			h.sh(`mkdir d; echo one > f; echo one > d/g; mkdir new; echo tar > f2; mkdir -p arch/d; echo a > arch/f; echo b > arch/d/g; ln -s x arch/d/l; mkdir arch/n; echo n > arch/n/n; tar cf archive.tar -C arch . ; rm -r arch`)
+			command := h.script(script)
+			then := tree(t, h.root)
+			c := h.join("s", free())
+			if result := c.bash("change", command); result.GetError() != nil {
+				t.Fatal(result)
+			}
+			if tree(t, h.root) == then {
+				t.Fatal("nothing was changed")
+			}
+			done := h.restore(before("s", 1))
+			if got := tree(t, h.root); got != then {
+				t.Errorf("undone, there is\n%s\nwant\n%s\n%v", got, then, done)
 			}
 		})
 	}
