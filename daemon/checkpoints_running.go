@@ -13,6 +13,7 @@ import (
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/text/ellipsis"
 )
@@ -42,6 +43,11 @@ func (s *session) newRecording(c *pipeline.Call, row *checkpoint.Row) *recording
 		Snapshotter: s.judge.snapshotter(false), New: keptNew, LeaveOut: r.selection.LeavesOut, Taken: r.file.Add, Missed: r.file.AddGap,
 	}
 	how.Keep = r.hold.Keep
+	for _, root := range files.Roots() {
+		if git, ok := repo.Discover(root); ok { // of a linked worktree it lies elsewhere
+			how.Also = append(how.Also, git.Dir, git.Common)
+		}
+	}
 	r.collector = files.Collect(how, *row.Found())
 	return r
 }

@@ -17,6 +17,7 @@ import (
 func TestRecordingSurvivesKill(t *testing.T) {
 	h := prepare(t)
 	kill := h.spawn()
+	h.needsFull()
 	h.sh("mkdir d e; echo one > f; echo in > d/in; for n in {1..20}; do echo $n > e/$n; done")
 	command := h.script("echo two > f; mv d moved; rm -r e; mkdir new; echo x > new/file; mkdir n2; mv new n2; echo ready; sleep 1000")
 	then := tree(t, h.root)
@@ -51,6 +52,7 @@ func (h *house) recordings() int {
 func TestRecordingOnAFullDisk(t *testing.T) {
 	h := prepareSmall(t)
 	h.start()
+	h.needsFull()
 	large := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
 	small, path := h.file("small", "one\n"), h.file("large", large)
 	command := h.script("echo two > small; echo two > large")
@@ -81,6 +83,7 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 // that lies outside of the root, and no pipe blocks it.
 func TestRecordingIsNotLedAstray(t *testing.T) {
 	h := serve(t)
+	h.needsFull()
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "f"), []byte("verysecret\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -131,6 +134,7 @@ over=True; t.join()
 // TestHiddenNames: a program that hides the names of what it changes is told of.
 func TestHiddenNames(t *testing.T) {
 	h := serve(t)
+	h.needsFull()
 	h.file("f", "one\n")
 	h.file("script", `import os
 pid=os.fork()
@@ -146,6 +150,7 @@ else: os.waitpid(pid,0)
 // TestChangesAfterTheCall: what a process changes that goes on when its call has ended counts as another program's.
 func TestChangesAfterTheCall(t *testing.T) {
 	h := serve(t)
+	h.needsFull()
 	h.file("f", "one\n")
 	c := h.join("s", free())
 	h.file("wait", "while [ ! -e go ]; do sleep 0.02; done; echo three > f; echo > done")
