@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -87,6 +88,9 @@ type Recorder interface {
 	// Start records that the call begins to act. The record is durable before Start returns, unless
 	// the call is read-only. After an error the call must not act.
 	Start(*Call, Started) error
+	// Before returns what is called before a process of the call changes a file, as Box.Before is;
+	// nil: nothing is. It is called once, after Start.
+	Before(*Call) func(sandbox.Alteration)
 	// End records the call's one result and applies its changes to the session, before it returns.
 	// seen is the read state that the call has added, by real path.
 	End(c *Call, ended Ended, seen map[string]workspace.State)

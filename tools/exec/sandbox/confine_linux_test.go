@@ -457,7 +457,7 @@ func TestAsNobody(t *testing.T) {
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(binary, "-test.v", "-test.timeout=120s", "-test.run=^(TestConfined|TestStrict|TestDenials|TestPlacesThatAreReplaced|TestProtectionOfWhatAppears|TestStartErrors|TestNothingOutlivesConfinement|TestOutlet|TestManyStarts)$")
+	c := exec.Command(binary, "-test.v", "-test.timeout=120s", "-test.run=^(TestConfined|TestStrict|TestDenials|TestPlacesThatAreReplaced|TestProtectionOfWhatAppears|TestStartErrors|TestNothingOutlivesConfinement|TestOutlet|TestManyStarts|TestReports)$")
 	c.Dir = dir
 	c.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
