@@ -106,8 +106,8 @@ func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
 	d := &Daemon{
 		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: reclaimer{wake: make(chan struct{}, 1)}, health: health.NewServer(),
-		sessions: sessionSet{open: map[string]*session{}, notRestored: map[string]notRestored{}},
-		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now()},
+		sessions: sessionSet{open: map[string]*session{}, resting: map[string]*resting{}, notRestored: map[string]notRestored{}},
+		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
 	}
 	d.rates.kept = map[rateKey]*rate.Limiter{}
 	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
@@ -170,6 +170,9 @@ func (d *Daemon) openState() (err error) {
 		return err
 	}
 	d.life.closers = append(d.life.closers, d.runner.Close)
+	if err := removeTree(d.inState(restingDir)); err != nil { // no process can read them any more
+		return err
+	}
 	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
 		return err
 	}
