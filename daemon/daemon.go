@@ -138,6 +138,7 @@ func (d *Daemon) openSettings() error {
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
 	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
 	d.shares, d.ledger = newShares(d.limits.MaxRunningCalls), newLedger(d.limits, d.reclaimer.released)
+	limitMemory(d.limits)
 	return errors.Join(now.Broken...)
 }
 

@@ -351,6 +351,7 @@ func (at *attachments) detach(st *stream) {
 		at.s.requests.reviewFileWatch()
 	}
 	at.s.requests.awaitReconnect(st)
+	signal(at.s.daemon.life.wake) // from now on it may be time for the session to rest
 	if leading && idle && at.s.meta.Anonymous {
 		_ = at.s.close("its stream has ended") // it never rests
 	}

@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -162,6 +164,18 @@ func newLedger(limits settings.Limits, released func(bytes int64)) *quota.Ledger
 	return quota.New(map[quota.Kind]quota.Limits{
 		quota.Buffers: of(limits.Buffers), quota.Options: of(limits.Options), quota.Tools: of(limits.ToolDefinitions),
 	}, released)
+}
+
+// besideHeld is what the daemon takes beside what clients have it hold: itself, and messages under
+// way. Ours.
+const besideHeld = 128 << 20
+
+// limitMemory has the collector work harder once the daemon takes more than what its limits let
+// clients have it hold, instead of at twice of what is alive. An operator's GOMEMLIMIT counts.
+func limitMemory(limits settings.Limits) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limits.Buffers.All + limits.Options.All + limits.ToolDefinitions.All + besideHeld)
+	}
 }
 
 // optionBytes is what options and the client's environment count together.

@@ -67,16 +67,23 @@ func (at *attachments) restsIn() (wait time.Duration) {
 func (s *session) mayRest(its *state) bool {
 	c := &its.clients
 	idle := len(c.streams)+len(c.requests)+len(c.editors)+len(its.toolset.clientTools) == 0 && c.watching == nil &&
-		len(its.ledger.turns)+len(its.ledger.live)+len(its.ledger.deferred)+len(its.questions.asked)+len(its.questions.ahead) == 0
+		its.ledger.running+len(its.ledger.live)+len(its.ledger.deferred)+len(its.questions.asked)+len(its.questions.ahead) == 0
+	for _, t := range its.ledger.turns { // one whose calls have all ended is ended first
+		idle = idle && len(t.open) == 0
+	}
 	return idle && !its.stopping && !s.meta.Anonymous && s.working.Load() == 0 &&
 		len(s.tasks.set.List())+len(s.tools.servers.Servers()) == 0 && !s.judge.languages.Used()
 }
 
 // rest has the session rest, unless it is used meanwhile.
 func (x *sessionSet) rest(s *session) {
+	if s.intake.endLeft() {
+		signal(x.d.life.wake)
+		return
+	}
 	r, err := s.laidDown()
 	if err != nil {
-		x.d.Log.Warn("the environment of a session could not be put aside: it stays in memory", zap.String("session", s.name), zap.Error(err))
+		x.d.Log.Warn("what a session has could not be put aside: it stays in memory", zap.String("session", s.name), zap.Error(err))
 		return
 	}
 	if r == nil {
@@ -90,19 +97,41 @@ func (x *sessionSet) rest(s *session) {
 	x.d.reclaimer.released(restingBytes)
 	s.release()
 	close(s.gone)
+	signal(x.d.life.wake) // to close it may be due sooner than what was due before
+}
+
+// endLeft ends the turns that a client has left open, whose calls have all ended, and reports
+// whether there were any. Their hooks may take a while.
+func (i *intake) endLeft() (any bool) {
+	i.alone(func(in inlet) {
+		var left []*turn
+		i.s.update(func(its *state) {
+			if i.s.mayRest(its) {
+				left = its.ledger.openTurns()
+			}
+		})
+		for _, t := range left {
+			in.endTurn(t)
+		}
+		any = len(left) > 0
+	})
+	return any
 }
 
 // laidDown marks the session as one that is about to rest, and returns what is kept of it; nil: it
 // is in use.
 func (s *session) laidDown() (r *resting, err error) {
-	before := view(s, func(its *state) map[string]string { return its.shell.env })
+	if err := s.recorded(); err != nil {
+		return nil, err
+	}
+	tail, before := s.tailAndEnv()
 	box, err := seal(s.daemon.inState(restingDir), before)
 	if err != nil {
 		return nil, err
 	}
 	listed := inList(s.describe())
 	s.update(func(its *state) {
-		if !s.mayRest(its) || its.usedWithin(s.daemon.life.restAfter) {
+		if tail != its.ledger.tail || len(its.ledger.turns) > 0 || !s.mayRest(its) || its.usedWithin(s.daemon.life.restAfter) {
 			return
 		}
 		its.stopping, its.resting = true, true
@@ -116,6 +145,21 @@ func (s *session) laidDown() (r *resting, err error) {
 		box.Remove()
 	}
 	return r, nil
+}
+
+// recorded returns when everything of the session so far is in the journal.
+func (s *session) recorded() error {
+	tail, _ := s.tailAndEnv()
+	if tail == nil {
+		return nil
+	}
+	_, err := tail.Wait()
+	return err
+}
+
+func (s *session) tailAndEnv() (tail *journal.Pending, env map[string]string) {
+	s.update(func(its *state) { tail, env = its.ledger.tail, its.shell.env })
+	return tail, env
 }
 
 // usedWithin reports whether a client has used the session, or it was brought back, in that time.
