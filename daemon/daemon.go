@@ -180,7 +180,8 @@ func (d *Daemon) openState() (err error) {
 	if d.checkpoints, err = checkpoint.Open(d.inState("checkpoints")); err != nil {
 		return err
 	}
-	d.outputs, err = spool.OpenStore(d.inState("sessions"), spool.Bounds{Session: d.limits.SessionOutput, All: d.limits.AllOutput})
+	bounds := spool.Bounds{Session: d.limits.SessionOutput, Principal: d.limits.PrincipalOutput, All: d.limits.AllOutput}
+	d.outputs, err = spool.OpenStore(d.inState("sessions"), bounds, func(session string) string { return string(d.sessions.keptMeta(session).owner()) })
 	return err
 }
 

@@ -290,7 +290,7 @@ func (s *session) close(why string) error {
 	return nil
 }
 
-// release gives back what a session that has ended held in memory.
+// release frees what a session that has ended held in memory.
 func (s *session) release() {
 	s.account.Close()
 	options := view(s, func(its *state) *tooldv1.Options { return its.options })

@@ -1,6 +1,6 @@
 // Sessions at rest. One that no client uses, and that has nothing running, needs no memory: after a
 // while it is only in the journal, as it would be after the end of the daemon, with what the journal
-// does not keep beside it. Whoever uses it next finds it as it was. What is in the journal, and how
+// does not keep beside it. The next client finds it as it was. What is in the journal, and how
 // a session is made of it, is restore.go's.
 
 package daemon

@@ -177,7 +177,7 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := x.outputs(info.Name)
+	outputs, err := x.outputs(info.Name, x.keptMeta(info.Name).owner())
 	if err != nil {
 		return nil, err
 	}

@@ -257,7 +257,7 @@ func (s *session) begin(options *tooldv1.Options) error {
 
 // assemble puts a session together around its log, new or restored.
 func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places *workspace.Workspace) (*session, error) {
-	outputs, err := x.outputs(name)
+	outputs, err := x.outputs(name, about.owner())
 	if err != nil {
 		return nil, err
 	}
@@ -296,8 +296,8 @@ func (s *session) forCalls() pipeline.Session {
 }
 
 // outputs opens the folder for what the session's calls print.
-func (x *sessionSet) outputs(session string) (*spool.Dir, error) {
-	folder, err := x.d.outputs.Dir(session)
+func (x *sessionSet) outputs(session string, owner access.Principal) (*spool.Dir, error) {
+	folder, err := x.d.outputs.Dir(session, string(owner))
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}

@@ -34,7 +34,7 @@ func (c *crowd) bear(ctx context.Context) error {
 	for _, clients := range []struct {
 		number int
 		come   func(ctx context.Context, n int) error
-	}{{c.editors, c.edit}, {c.holders, c.hold}, {c.printers, c.print}} {
+	}{{c.editors, c.edit}, {c.holders, c.hold}, {c.spillers, c.print}} {
 		for n := range clients.number {
 			coming.Go(func() {
 				if err := clients.come(ctx, n); err != nil {
@@ -162,7 +162,11 @@ func (c *crowd) print(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.Use("", "print", "Bash", fmt.Sprintf(`{"command":"head -c %d /dev/zero | tr '\\0' x","timeout":600000}`, c.printBytes)); err != nil {
+	bytes := c.spillBytes
+	if n == 0 {
+		bytes *= 3
+	}
+	if err := stream.Use("", "print", "Bash", fmt.Sprintf(`{"command":"head -c %d /dev/zero | tr '\\0' x","timeout":600000}`, bytes)); err != nil {
 		return err
 	}
 	for {

@@ -60,7 +60,7 @@ func TestFlap(t *testing.T) {
 func TestMemory(t *testing.T) {
 	b := burden{
 		editors: 10, buffers: 4, bufferBytes: 5 << 20, holders: 45, optionBytes: 100_000, envBytes: 20_000, toolBytes: 10_000,
-		printers: 3, printBytes: 16 << 20, allPrinted: 1 << 30, peak: 640 << 10, idle: 90 << 10, within: 5 * time.Minute,
+		spillers: 3, spillBytes: 16 << 20, peak: 640 << 10, idle: 90 << 10, within: 5 * time.Minute,
 	}
 	if err := memory(t.Context(), binary, b, t.Output()); err != nil {
 		t.Fatal(err)

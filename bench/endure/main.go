@@ -18,7 +18,7 @@ import (
 const usage = `usage: endure crash [-kills 1000] [-seed 1] [-from 0] [-toold .bin/toold]
        endure flap  [-for 1m] [-every 1s] [-toold .bin/toold]
        endure soak  [-for 10m] [-clients 8] [-seed 1]
-       endure memory [-editors 10] [-holders 255] [-printers 9] [-toold .bin/toold]`
+       endure memory [-editors 10] [-holders 255] [-spillers 9] [-toold .bin/toold]`
 
 func main() {
 	if sandbox.WatcherMain(os.Args) {
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 		flags.IntVar(&b.holders, "holders", b.holders, "sessions with large options")
 		flags.IntVar(&b.optionBytes, "option-bytes", b.optionBytes, "bytes of the settings of each of these")
 		flags.IntVar(&b.envBytes, "env-bytes", b.envBytes, "bytes of the environment of each")
-		flags.IntVar(&b.printers, "printers", b.printers, "sessions with long outputs")
+		flags.IntVar(&b.spillers, "spillers", b.spillers, "sessions with long outputs")
 		flags.Int64Var(&b.peak, "peak", b.peak, "KiB that the daemon may take")
 		flags.Int64Var(&b.idle, "idle", b.idle, "KiB that the daemon may take when they have left")
 		act = func() error { return memory(ctx, *toold, b, os.Stdout) }

@@ -31,9 +31,8 @@ type burden struct {
 	optionBytes int   // of each one's settings
 	envBytes    int   // of each one's environment
 	toolBytes   int   // of the description of each one's client tool
-	printers    int   // sessions that print, one after the other
-	printBytes  int   // of each
-	allPrinted  int   // bytes of outputs that the daemon keeps
+	spillers    int   // sessions that print, one after the other
+	spillBytes  int   // of each; the first prints three times that, and a session may keep twice that
 	peak        int64 // KiB that the daemon may have at its peak
 	idle        int64 // KiB that it may have once they have left
 	within      time.Duration
@@ -43,7 +42,7 @@ type burden struct {
 var whole = burden{
 	editors: 10, buffers: 4, bufferBytes: 15 << 20,
 	holders: 255, optionBytes: 250_000, envBytes: 40_000, toolBytes: 16_000,
-	printers: 9, printBytes: 128 << 20, allPrinted: 1 << 30,
+	spillers: 9, spillBytes: 128 << 20,
 	peak: 768 << 10, idle: 60 << 10, within: 30 * time.Second,
 }
 
@@ -117,7 +116,7 @@ func (c *crowd) prepare() error {
 	for _, name := range principals {
 		fmt.Fprintf(&tokens, "%s %s\n", name, tokenOf(name))
 	}
-	limits := fmt.Sprintf(`{"limits": {"all_output_bytes": %d, "principal_output_bytes": %d}}`, c.allPrinted, c.allPrinted)
+	limits := fmt.Sprintf(`{"limits": {"session_output_bytes": %d}}`, 2*c.spillBytes)
 	for path, text := range map[string]string{
 		filepath.Join(c.state(), "tokens"):                          tokens.String(),
 		filepath.Join(c.dir, "home", ".config/toold/settings.json"): limits,
