@@ -96,7 +96,7 @@ func (l *sessionView) outputs() (*spool.Dir, error) {
 	if l.session != nil {
 		return l.session.outputs, nil
 	}
-	return l.daemon.sessions.outputs(l.name)
+	return l.daemon.sessions.outputs(l.name, l.meta.owner())
 }
 
 // key returns the key of the newest call with the client's id.

@@ -38,7 +38,9 @@ type state struct {
 
 	options  *tooldv1.Options
 	used     time.Time // when a client last used the session
+	since    time.Time // when it was put together
 	stopping bool      // takes nothing more
+	resting  bool      // it is stopping in order to rest
 }
 
 // A ledger is the session's calls and turns, and which of its records are still needed.
@@ -105,7 +107,7 @@ type shell struct {
 func newState(log *journal.Log) state {
 	now := time.Now()
 	return state{
-		options: &tooldv1.Options{}, used: now,
+		options: &tooldv1.Options{}, used: now, since: now,
 		ledger: ledger{
 			log:   log,
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},

@@ -72,7 +72,7 @@ var imports = map[string][]string{
 		"gen/toold/v1",
 	},
 	"daemon": {
-		"daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota",
+		"daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
 		"daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",
 		"tools/exec/background", "tools/net/egress", "tools/fault", "tools/exec/language", "tools/mcp", "tools/text/nearest",
 		"tools/fs/pathname", "tools/program", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/spool", "tools/fs/workspace",
@@ -89,6 +89,7 @@ var imports = map[string][]string{
 	"daemon/journal":  {},
 	"daemon/pool":     {"tools", "tools/text/nearest"},
 	"daemon/quota":    {},
+	"daemon/sealed":   {},
 	"daemon/settings": {"scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
 	"docs/picture":    {},
 	"examples/filesearch": {

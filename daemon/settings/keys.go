@@ -171,6 +171,7 @@ func limitKeys(l *Limits) []key {
 		{"limits.message_bytes", daemonWide, count(1<<20, &l.MessageBytes, 16<<20)},
 		{"limits.output_bytes", trusted, lowered(count(1, &l.OutputBytes, 1<<30))},
 		{"limits.session_output_bytes", daemonWide, count(1<<20, &l.SessionOutput, 4<<30)},
+		{"limits.principal_output_bytes", daemonWide, count(1<<20, &l.PrincipalOutput, 8<<30)},
 		{"limits.all_output_bytes", daemonWide, count(1<<20, &l.AllOutput, 16<<30)},
 		{"limits.drain", daemonWide, span(&l.Drain, 10*time.Second)},
 		{"limits.session_idle", daemonWide, span(&l.SessionIdle, 24*time.Hour)},

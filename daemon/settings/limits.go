@@ -10,6 +10,7 @@ type Limits struct {
 	MessageBytes     int           // largest message taken from a client
 	OutputBytes      int64         // output that one call may write
 	SessionOutput    int64         // output that the calls of one session may keep together
+	PrincipalOutput  int64         // output that those of all sessions of one principal may keep
 	AllOutput        int64         // output that those of all sessions may keep
 	Drain            time.Duration // how long a shutdown waits for running calls
 	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
