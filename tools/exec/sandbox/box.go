@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,8 @@ type Box struct {
 	// closed. Its result is added to the denials of the process. It may be called concurrently.
 	// nil: no call.
 	After func() []Denial
+	// Ask is each process's Command.Ask.
+	Ask func(context.Context, Host) Answer
 
 	of *Box // the box that this one was made from by Under; nil: none
 
@@ -31,7 +34,7 @@ type Box struct {
 
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
-	c.Policy, c.ended, c.after = b.Policy, b.note, b.After
+	c.Policy, c.Ask, c.ended, c.after = b.Policy, b.Ask, b.note, b.After
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
 		box.used.Store(true)
@@ -41,7 +44,9 @@ func (b *Box) Start(c Command) (*Process, error) {
 
 // Under returns a box for processes of the same call that need another policy. What it starts
 // counts for b.Used; its denials are not b's.
-func (b *Box) Under(p Policy) *Box { return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b} }
+func (b *Box) Under(p Policy) *Box {
+	return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, Ask: b.Ask, of: b}
+}
 
 // Used reports whether b, or a box that was made from it, has started a process.
 func (b *Box) Used() bool { return b.used.Load() }
