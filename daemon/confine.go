@@ -55,6 +55,7 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.
 	}
 	c.Caches = d.caches(owner, roots, client)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
+	c.HostsManaged = s.ManagedDomainsOnly != nil
 	allowed, denied := convert.Each(s.AllowRead, entryPath), convert.Each(slices.Concat(s.DenyRead, s.CredentialFiles), entryPath)
 	if d.user.home != "" {
 		for _, name := range keyPlaces {

@@ -49,6 +49,8 @@ type subject struct {
 	// decided returns what rules, settings and mode decide by now; Allow and Deny withdraw the
 	// question with ErrMoot. nil: only an answer decides.
 	decided func(pipeline.Rights) permission.Decision
+	// keeps refuses a rule of the answer that must not be kept where the answer says. nil: none is.
+	keeps func(keeping) *apierror.Error
 }
 
 // Ask puts the question, unless the same is already put, and waits for a yes.
@@ -212,6 +214,8 @@ func (ask *asker) close(its *state, a *asked, reason string) {
 	}
 	a.done = true
 	close(a.settled)
+	close(its.questions.freed)
+	its.questions.freed = make(chan struct{})
 	its.ledger.append(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
 }
 
@@ -239,6 +243,9 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
 	ask.s.update(func(its *state) {
 		if a, refused = its.questions.openQuestion(wire); refused != nil {
+			return
+		}
+		if refused = a.refuse(rules); refused != nil {
 			return
 		}
 		title, rules = a.question.Title, ask.anchorRules(rules, a.question.Suggestions)
@@ -276,6 +283,19 @@ func (ask *asker) answer(its *state, a *asked, wire *tooldv1.Answer) (then func(
 		return nil
 	}
 	return a.answered(its, no)
+}
+
+// refuse returns why the question's answer must not bring one of the rules; nil: it may.
+func (about *subject) refuse(rules []keeping) *apierror.Error {
+	for _, k := range rules {
+		if about.keeps == nil {
+			break
+		}
+		if refused := about.keeps(k); refused != nil {
+			return refused
+		}
+	}
+	return nil
 }
 
 // denied is the error of a call that an answer denied.

@@ -300,6 +300,7 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 	}
 	t.s.update(func(its *state) {
 		its.used = time.Now()
+		t.s.asker.withdrawHosts(its, t.keyOf(task))
 		notice := pipeline.Noticed{
 			Code: "task_ended", CallID: its.ledger.idOf(t.keyOf(task)), Details: end,
 			Message: fmt.Sprintf("The background task %s (%s) has ended%s.", task.ID, task.Command, how),

@@ -54,7 +54,7 @@ func allowing(d sandbox.Denial) string {
 		return allow(writable(d))
 	case toUnix(d), d.Target == "unix":
 		return setting("network", "allowAllUnixSockets", true)
-	case asksForName(d), d.Operation == sandbox.Connecting && shown(d.Target) != d.Target:
+	case asksForName(d), d.Answer == sandbox.NotPermitted, d.Operation == sandbox.Connecting && shown(d.Target) != d.Target:
 		return ""
 	case d.Operation == sandbox.Connecting:
 		host, _, err := net.SplitHostPort(d.Target)
@@ -111,6 +111,10 @@ func (d SandboxDenial) words(file string) string {
 		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach allowed hosts only through the proxy in HTTP_PROXY and HTTPS_PROXY, which also looks them up.", target)
 	case toUnix(d.Denial):
 		fmt.Fprintf(&b, "The sandbox did not let it connect to the Unix socket %s, on which no process of this session listens.", target)
+	case d.Answer == sandbox.NotPermitted:
+		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not permit it.", target)
+	case d.Answer == sandbox.Unanswered:
+		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not answer in time; an answer counts for later calls only if it is remembered, so send the call again when the user is there.", target)
 	case d.Operation == sandbox.Connecting:
 		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", target)
 		if _, _, err := net.SplitHostPort(d.Target); err == nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -146,6 +147,9 @@ type Host struct {
 	Port    uint16
 	Program string // what the process calls itself, unchecked; empty: not known
 }
+
+// String returns the host with its port.
+func (h Host) String() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
 
 // An Answer is what a question about a host has come to.
 type Answer string
