@@ -4,6 +4,9 @@
 package daemon_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -432,4 +435,92 @@ func TestClientGoneWhileHeld(t *testing.T) {
 		QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: allow,
 	}})
 	refused(t, err, codes.FailedPrecondition, "question_closed")
+}
+
+// TestInstallFromAllowedHost: one yes to the question about its registry lets npm install a package.
+func TestInstallFromAllowedHost(t *testing.T) {
+	if exec.Command("npm", "--version").Run() != nil {
+		lacks(t, "install npm")
+	}
+	if !inNetwork(t) {
+		return
+	}
+	t.Setenv("HOME", t.TempDir())
+	h := wired(t, "")
+	registry := serveRegistry(t)
+	c := h.join("s", nil)
+	c.use("1", "Bash", fmt.Sprintf(`{"command": "npm install --no-audit --no-fund --registry http://%s greeter && cat node_modules/greeter/package.json", "timeout": 60000}`, registry))
+	c.reply(c.question("1"), allow) // to run
+	q := c.question("1")
+	if to := q.GetConnection(); to.GetHost() != hostA || !strings.HasSuffix(registry, fmt.Sprint(":", to.GetPort())) || !strings.HasPrefix(to.GetProgram(), "npm") {
+		t.Errorf("asks about %v", to)
+	}
+	c.reply(q, allow)
+	r := c.until("1 OK").GetToolResult()
+	if !strings.Contains(shownIn(r), `"name": "greeter"`) {
+		t.Errorf("printed %s", shownIn(r))
+	}
+	want(t, c.questions(), 2)
+}
+
+// serveRegistry serves a registry of packages with one package, greeter, and returns its address.
+func serveRegistry(t *testing.T) (address string) {
+	t.Helper()
+	var file bytes.Buffer
+	zip := gzip.NewWriter(&file)
+	archive := tar.NewWriter(zip)
+	about := `{"name": "greeter", "version": "1.0.0"}`
+	for _, err := range []error{
+		archive.WriteHeader(&tar.Header{Name: "package/package.json", Mode: 0o644, Size: int64(len(about))}),
+		second(io.WriteString(archive, about)), archive.Close(), zip.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/greeter":
+			fmt.Fprintf(w, `{"name": "greeter", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "greeter", "version": "1.0.0",
+				"dist": {"tarball": "http://%s/greeter.tgz"}}}}`, r.Host)
+		case "/greeter.tgz":
+			_, _ = w.Write(file.Bytes())
+		default:
+			http.NotFound(w, r)
+		}
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return net.JoinHostPort(hostA, fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+}
+
+func second(_ int, err error) error { return err }
+
+// TestKilledWhileHeld: after kill -9 the call that was asked about has its one result, and nobody is asked any more.
+func TestKilledWhileHeld(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	h.stop()
+	kill := h.spawn()
+	c := h.join("s", nil)
+	c.connect("1", hostA)
+	c.asksHost("1", hostA)
+	kill()
+	h.start()
+	c = h.join("s", nil)
+	want(t, outcomes(resultsOf(h.records("s"))), map[string]string{"1": "INTERRUPTED interrupted"})
+	list, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, len(list.GetOpenQuestions()), 0)
+	c.connect("2", hostA) // and again in the new daemon
+	c.reply(c.asksHost("2", hostA), allow)
+	want(t, c.printed("2"), []string{hostA + " 200"})
 }
