@@ -54,7 +54,7 @@ func allowing(d sandbox.Denial) string {
 		return allow(writable(d))
 	case toUnix(d), d.Target == "unix":
 		return setting("network", "allowAllUnixSockets", true)
-	case asksForName(d), d.Answer == sandbox.NotPermitted, d.Operation == sandbox.Connecting && shown(d.Target) != d.Target:
+	case asksForName(d), d.Operation == sandbox.Connecting && shown(d.Target) != d.Target:
 		return ""
 	case d.Operation == sandbox.Connecting:
 		host, _, err := net.SplitHostPort(d.Target)
@@ -114,7 +114,7 @@ func (d SandboxDenial) words(file string) string {
 	case d.Answer == sandbox.NotPermitted:
 		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not permit it.", target)
 	case d.Answer == sandbox.Unanswered:
-		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not answer in time; an answer counts for later calls only if it is remembered, so send the call again when the user is there.", target)
+		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not answer in time. Send it again when the user is there.", target)
 	case d.Operation == sandbox.Connecting:
 		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", target)
 		if _, _, err := net.SplitHostPort(d.Target); err == nil {
@@ -123,7 +123,7 @@ func (d SandboxDenial) words(file string) string {
 	default:
 		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", target)
 	}
-	if d.Allow != "" {
+	if d.Allow != "" && d.Answer != sandbox.NotPermitted {
 		fmt.Fprintf(&b, " The user can allow it by adding %s to %s", d.Allow, cmp.Or(file, "the settings"))
 	}
 	if _, err := os.Lstat(d.Target); d.Operation == sandbox.Writing && d.Allow == allow(d.Target) && os.IsNotExist(err) && d.MovedTo == "" {
