@@ -166,8 +166,7 @@ func (d *Daemon) openState() (err error) {
 	if killed, stuck := sandbox.Sweep(d.inState("processes")); len(killed)+len(stuck) > 0 {
 		d.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
 	}
-	denied := func(id string, denied sandbox.Denial) { d.runner.Denied(id, denied) }
-	if d.runner, err = sandbox.New(d.inState("processes"), outlet(denied)); err != nil {
+	if d.runner, err = sandbox.New(d.inState("processes"), outlet); err != nil {
 		return err
 	}
 	d.life.closers = append(d.life.closers, d.runner.Close)

@@ -69,6 +69,7 @@ type questions struct {
 	remembered []remembered
 	proposed   map[string]bool // MCP servers that users have refused or were notified of
 	canAsk     bool            // the last main stream could answer
+	freed      chan struct{}   // closed, and made again, when a question is closed
 }
 
 // clients are the streams, and what the clients behind them have, want and left.
@@ -113,7 +114,7 @@ func newState(log *journal.Log) state {
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
 			live: map[string]*live{}, news: make(chan struct{}),
 		},
-		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}},
+		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}, freed: make(chan struct{})},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
 		toolset:   toolset{clientTools: map[string][]*clientTool{}, dynamic: &dynamicTools{}},
 		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},

@@ -176,6 +176,8 @@ func limitKeys(l *Limits) []key {
 		{"limits.drain", daemonWide, span(&l.Drain, 10*time.Second)},
 		{"limits.session_idle", daemonWide, span(&l.SessionIdle, 24*time.Hour)},
 		{"limits.detached_question", daemonWide, span(&l.DetachedQuestion, time.Hour)},
+		{"limits.held_connection", daemonWide, span(&l.HeldConnection, time.Minute)},
+		{"limits.held_call", daemonWide, span(&l.HeldCall, 5*time.Minute)},
 		{"limits.journal_session_bytes", daemonWide, count(64<<10, &l.JournalSession, 64<<20)},
 		{"limits.journal_bytes", daemonWide, count(1<<20, &l.JournalBytes, 1<<30)},
 		{"limits.journal_age", daemonWide, span(&l.JournalAge, 30*24*time.Hour)},

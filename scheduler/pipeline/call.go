@@ -77,6 +77,14 @@ type Asker interface {
 	AskAhead(*Call, Question)
 	// Withdraw withdraws the call's open question, if there is one. reason is shown to clients.
 	Withdraw(c *Call, reason string)
+	// AskHost asks the question, which is about a host, unless one about the same host is open for
+	// the call, and waits for a yes. The call may have ended, with processes that go on. answered is
+	// called with the answer, also when it comes after ctx has ended, and not while AskHost is
+	// called; it must not block. The error is ErrMoot if rules, settings or mode decide by now, a
+	// *fault.Error if no client can answer or the answer is a no, and otherwise the cause of ctx.
+	AskHost(ctx context.Context, c *Call, q Question, answered func(sandbox.Answer)) error
+	// HostLimits returns how long connections may wait for answers.
+	HostLimits() HostLimits
 }
 
 // A Recorder records the life of a call. For each call, either Begin, Start and End are called in

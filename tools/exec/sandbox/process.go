@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +63,12 @@ type Command struct {
 	Policy Policy
 	// Keep decides about processes that still run when the main process has ended by itself; nil:
 	// all of them are killed.
-	Keep   Keep
+	Keep Keep
+	// Ask is called when a process of the tree wants to connect to a host that Policy.Network does
+	// not name, while the connection waits; it returns at once when its context ends, which the end
+	// of the tree causes. It must be safe for concurrent use. nil: nobody is asked, and the host is
+	// refused; so it is in Fast.
+	Ask    func(context.Context, Host) Answer
 	ended  func(Exit)       // called with the exit, before Done is closed; nil: no call
 	after  func() []Denial  // see Box.After
 	before func(Alteration) // see Box.Before
@@ -323,6 +329,7 @@ func counted(denials []Denial, d Denial) ([]Denial, Denial) {
 	at := slices.IndexFunc(denials, func(o Denial) bool { return o.Operation == d.Operation && o.Target == d.Target })
 	if at >= 0 {
 		denials[at].Count++
+		denials[at].Answer = d.Answer // the newest
 		return denials, denials[at]
 	}
 	if len(denials) < manyDenials {
