@@ -87,7 +87,7 @@ func (p *Process) spawnConfined(l *launch) error {
 		p.confine.first = b.first
 	}
 	if b.listener != nil {
-		p.confine.supervisor = newSupervisor(b.listener, l.command.Policy, l.instance)
+		p.confine.supervisor = newSupervisor(b.listener, l.command.Policy, l.instance, p.listened)
 	}
 	return nil
 }

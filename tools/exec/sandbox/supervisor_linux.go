@@ -28,6 +28,7 @@ type supervisor struct {
 	policy   Policy
 	instance *instance
 	done     chan struct{}
+	news     chan<- struct{} // capacity 1: the tree has begun to listen on a port
 	over     *os.File       // written to once the tree has ended
 	waiting  sync.WaitGroup // connections that processes wait for
 	plain    map[string]bool
@@ -35,6 +36,7 @@ type supervisor struct {
 	mu      sync.Mutex
 	denials []Denial
 	created map[string]bool // paths on the disk at which the tree was about to make a new file
+	served  map[int]string  // the ports on which the tree has begun to listen, each with the program as it names itself
 }
 
 // notification and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -63,8 +65,11 @@ const (
 	notifContinue = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-func newSupervisor(listener *os.File, p Policy, c *instance) *supervisor {
-	g := &supervisor{listener: listener, policy: p, instance: c, done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{}}
+func newSupervisor(listener *os.File, p Policy, c *instance, news chan<- struct{}) *supervisor {
+	g := &supervisor{
+		listener: listener, policy: p, instance: c, done: make(chan struct{}), news: news,
+		plain: map[string]bool{}, created: map[string]bool{}, served: map[int]string{},
+	}
 	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		g.over = os.NewFile(uintptr(fd), "over")
 	}
@@ -160,7 +165,7 @@ func (g *supervisor) judge(n *notification) (r response, later bool) {
 	case unix.SYS_CONNECT:
 		return g.connect(n)
 	case unix.SYS_LISTEN:
-		g.listen(n)
+		return g.listen(n), false
 	default:
 		g.changing(n, namesOf()[call])
 	}
