@@ -198,9 +198,7 @@ func (rec *recorder) conclude(endings ...ending) {
 	var pending *journal.Pending
 	rec.s.update(func(its *state) {
 		for _, e := range endings {
-			if a := its.questions.asked[e.use.Key]; a != nil {
-				rec.s.asker.withdraw(its, a, errMoot, "its call has ended")
-			}
+			rec.s.asker.withdrawOf(its, e.use, "its call has ended")
 			w.add(t, e.use, rec.result(its, e))
 			w.entries = append(w.entries, e.changed...)
 		}

@@ -232,9 +232,9 @@ func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*
 func (s *session) openCalls() []string {
 	return view(s, func(its *state) []string {
 		keys := slices.Collect(maps.Keys(its.ledger.live))
-		for key, a := range its.questions.asked {
-			if !a.done && its.ledger.live[key] == nil {
-				keys = append(keys, key)
+		for _, a := range its.questions.asked {
+			if !a.done && a.use != nil && !slices.Contains(keys, a.use.Key) {
+				keys = append(keys, a.use.Key)
 			}
 		}
 		return keys
