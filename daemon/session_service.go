@@ -70,6 +70,7 @@ func (x *sessionSet) keptMeta(name string) (about meta) {
 
 // describe puts the session's present state into a message.
 func (s *session) describe() *tooldv1.Session {
+	ports := s.ports.byTask()
 	return view(s, func(its *state) *tooldv1.Session {
 		wire := &tooldv1.Session{
 			SessionId: s.name, Roots: convert.Each(s.meta.Roots, convert.Clean), WorkingDirectory: convert.Clean(its.shell.dir), Created: timestamppb.New(s.created),
@@ -84,7 +85,7 @@ func (s *session) describe() *tooldv1.Session {
 				wire.OpenQuestions++
 			}
 		}
-		wire.BackgroundTasks = s.tasks.describeTasks(its)
+		wire.BackgroundTasks = s.tasks.describeTasks(its, ports)
 		return wire
 	})
 }
@@ -118,6 +119,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	defer x.daemon.life.countStream(-1)
 	st.answers = request.GetAnswers()
 	s.attachments.watch(st)
+	s.ports.review()      // a client may be able to answer now
 	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
 	return st.serve(g.Context(), nil)
 }

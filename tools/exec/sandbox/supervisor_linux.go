@@ -29,8 +29,8 @@ type supervisor struct {
 	instance *instance
 	done     chan struct{}
 	news     chan<- struct{} // capacity 1: the tree has begun to listen on a port
-	over     *os.File       // written to once the tree has ended
-	waiting  sync.WaitGroup // connections that processes wait for
+	over     *os.File        // written to once the tree has ended
+	waiting  sync.WaitGroup  // connections that processes wait for
 	plain    map[string]bool
 
 	mu      sync.Mutex
