@@ -160,7 +160,8 @@ func (f *portForwarder) end(p *servedPort) {
 	p.close()
 	f.s.update(func(its *state) { f.s.asker.withdrawPort(its, p.Number, "nothing listens on the port any more") })
 	if p.State == tools.PortOpen {
-		f.record("port_closed", p, fmt.Sprintf("%s is closed: the background task %s no longer listens on port %d.", p.URL, p.task.ID, p.Number))
+		text := fmt.Sprintf("%s is closed: the background task %s no longer listens on port %d.", p.URL, p.task.ID, p.Number)
+		f.record(p, pipeline.Noticed{Code: "port_closed", Message: text})
 	}
 }
 
@@ -170,12 +171,12 @@ func (f *portForwarder) notify(p *servedPort, before tools.PortState) {
 	text := fmt.Sprintf("%s The background task is %s, and the program that listens states its command line as: %s", p.Port, p.task.ID, p.Program)
 	switch p.State {
 	case tools.PortOpen:
-		f.record("port_opened", p, text)
+		f.record(p, pipeline.Noticed{Code: "port_opened", Message: text})
 	case tools.PortTaken, tools.PortLimited, tools.PortFailed, tools.PortUnanswered:
-		f.record("port_not_opened", p, text)
+		f.record(p, pipeline.Noticed{Code: "port_not_opened", Message: text})
 	default:
 		if before == tools.PortOpen {
-			f.record("port_closed", p, text)
+			f.record(p, pipeline.Noticed{Code: "port_closed", Message: text})
 		}
 	}
 }
@@ -186,11 +187,12 @@ type portEvent struct {
 	TaskID string `json:"task_id"`
 }
 
-func (f *portForwarder) record(code string, p *servedPort, text string) {
+// record records a notice about the port, with the call that has started its task.
+func (f *portForwarder) record(p *servedPort, n pipeline.Noticed) {
+	n.Details = portEvent{p.Port, p.task.ID}
 	f.s.update(func(its *state) {
-		its.ledger.append(entry(nil, pipeline.Noticed{
-			Code: code, CallID: its.ledger.idOf(f.s.tasks.keyOf(p.task)), Details: portEvent{p.Port, p.task.ID}, Message: text,
-		}))
+		n.CallID = its.ledger.idOf(f.s.tasks.keyOf(p.task))
+		its.ledger.append(entry(nil, n))
 	})
 }
 
