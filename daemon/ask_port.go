@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/scheduler/permission"
@@ -35,8 +36,8 @@ type openedPort struct {
 	Command string `json:"command"` // of the task
 }
 
-// askPort asks whether the port may be opened, unless the question is open already, and returns the
-// state that the port has meanwhile.
+// askPort asks whether the port may be opened, unless the question is open already or has to wait,
+// and returns the state that the port has meanwhile.
 func (ask *asker) askPort(its *state, p *servedPort) tools.PortState {
 	open := 0
 	for key, a := range its.questions.asked {
@@ -49,8 +50,10 @@ func (ask *asker) askPort(its *state, p *servedPort) tools.PortState {
 		return tools.PortUnanswered
 	case its.questions.asked[portKey(p.Number)] != nil:
 		return tools.PortAsked
-	case open >= manyPortQuestions && ask.answerable(its):
-		return tools.PortAsked
+	case !ask.answerable(its):
+		return tools.PortUnanswered
+	case open >= manyPortQuestions, time.Since(p.since) < portTick:
+		return tools.PortAsked // soon
 	case ask.open(its, ask.ofPort(p.Number), portQuestion(p)) == nil:
 		return tools.PortUnanswered
 	}
@@ -79,15 +82,19 @@ func (ask *asker) ofPort(number int) subject {
 
 // portQuestion is the question.
 func portQuestion(p *servedPort) pipeline.Question {
-	command := convert.Shortened(p.task.Command, convert.ShownInput/2)
-	about := openedPort{Port: p.Number, URL: p.URL, Program: p.Program, TaskID: p.task.ID, Command: command}
-	text, _ := json.Marshal(about) // strings and numbers always marshal
+	var text strings.Builder
+	as := json.NewEncoder(&text)
+	as.SetEscapeHTML(false)   // people read it
+	_ = as.Encode(openedPort{ // strings and numbers always marshal
+		Port: p.Number, URL: p.URL, Program: p.Program, TaskID: p.task.ID, Command: convert.Shortened(p.task.Command, convert.ShownInput/2),
+	})
+	input := strings.TrimSpace(text.String())
 	reason := fmt.Sprintf("The background task %s listens on port %d in the sandbox; the program states its command line as `%s`. "+
 		"A yes opens it at %s for your own programs on this machine, until it ends, and again when this session listens on that port later. "+
 		"What it serves runs in your browser like any web page. Nothing of this machine is opened to the sandbox.", p.task.ID, p.Number, p.Program, p.URL)
 	return pipeline.Question{
 		ID: newID("port-"), Tool: "Port", Title: fmt.Sprintf("Open port %d of the sandbox at %s?", p.Number, p.URL),
-		Input: string(text), Digest: pipeline.DigestOf(string(text)), Facts: &permission.Facts{}, Form: &tools.Form{},
+		Input: input, Digest: pipeline.DigestOf(input), Facts: &permission.Facts{}, Form: &tools.Form{},
 		Verdict: permission.Asking(permission.Dangerous, permission.Reason{Code: permission.OpensPort, Detail: reason}),
 	}
 }

@@ -32,7 +32,8 @@ const (
 	// few servers.
 	manyOpenPorts = 16
 	// portTick is how often it is looked whether a port that is open or asked about is still
-	// served: the kernel reports the end of a listener to no one.
+	// served: the kernel reports the end of a listener to no one. It is also how long a port has to
+	// be served before the user is asked, so that tests with servers of their own ask nothing.
 	portTick = time.Second
 )
 
@@ -50,6 +51,7 @@ type portForwarder struct {
 type servedPort struct {
 	tools.Port
 	task    *background.Task
+	since   time.Time        // when it was first seen
 	forward *forward.Forward // nil: it is not open
 }
 
@@ -80,7 +82,7 @@ func (f *portForwarder) served() map[int]*servedPort {
 		for _, l := range task.Listening() {
 			if l.Port >= lowestPort && ports[l.Port] == nil {
 				url := "http://" + netip.AddrPortFrom(f.at, uint16(l.Port)).String()
-				ports[l.Port] = &servedPort{Port: tools.Port{Number: l.Port, URL: url, Program: l.Program}, task: task}
+				ports[l.Port] = &servedPort{Port: tools.Port{Number: l.Port, URL: url, Program: l.Program}, task: task, since: time.Now()}
 			}
 		}
 	}

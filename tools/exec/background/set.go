@@ -180,6 +180,10 @@ func (s *Set) follow(t *Task) {
 	}
 }
 
+// pause is how long the next report about ports waits, so that a task that opens and closes ports
+// all the time causes few of them. The number is our own.
+const pause = 100 * time.Millisecond
+
 // announce reports the ports of a task until the task ends.
 func (s *Set) announce(t *Task) {
 	for {
@@ -189,6 +193,10 @@ func (s *Set) announce(t *Task) {
 		case <-t.process.Listened():
 			if s.events.Listened != nil {
 				s.events.Listened(t)
+			}
+			select {
+			case <-t.process.Done():
+			case <-time.After(pause):
 			}
 		}
 	}
