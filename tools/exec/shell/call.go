@@ -37,9 +37,6 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 	target := a.renamed[words[0].Text]
 	last = a.run(words, assigns, text)
 	a.out.Commands[i].Sets = sets
-	if target != "" {
-		a.refuse(text, "`hash -p` has made its name that of another program")
-	}
 	if len(a.refusals) > before {
 		a.as(i, func() {
 			a.callFunction(words)
@@ -130,6 +127,10 @@ func (a *analyzer) runAs(words []Word, assigns []assign, text string) (last stri
 		}
 	}
 	a.valuesMayRun(assigns)
+	if a.renamed[words[0].Text] != "" {
+		a.unlisted()
+		a.refuse(text, "`hash -p` has made its name that of another program")
+	}
 	a.inherited(words[0].Text, text)
 	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")

@@ -170,7 +170,7 @@ var beside = each(map[string]string{
 		" --checkpoint-action ",
 	"bsdtar": " --use-compress-program ",
 	"split":  " --filter ", "sort": " --compress-program ", "rg": " --pre ", "man": " -P --pager -H --html ",
-	"ag":    " --pager ", "wget": " --use-askpass ",
+	"ag": " --pager ", "wget": " --use-askpass ",
 	"rsync": " -e --rsh --rsync-path ", "scp": " -S ", "sftp": " -S ", "go": " -exec -toolexec -vettool ",
 	"fzf":                   " --preview ",
 	"docker podman nerdctl": " --entrypoint ",

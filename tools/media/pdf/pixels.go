@@ -122,10 +122,7 @@ func (f *filtered) apply(name string, parms library.Value) {
 	case "ASCIIHexDecode", "AHx":
 		f.Reader = hex.NewDecoder(until(f.Reader, ">"))
 	case "DCTDecode", "DCT":
-		f.done, err = jpeg.Decode(f.Reader)
-		if err == nil && f.done.Bounds().Dx() > maxPixels/max(f.done.Bounds().Dy(), 1) {
-			err = errUndrawable
-		}
+		f.done, err = decodeJPEG(f.Reader)
 	case "CCITTFaxDecode", "CCF":
 		f.fax(parms)
 	default: // JBIG2Decode, JPXDecode, and unknown ones
@@ -134,6 +131,19 @@ func (f *filtered) apply(name string, parms library.Value) {
 	if err != nil {
 		panic(errUndrawable)
 	}
+}
+
+// decodeJPEG checks the size before it decodes anything.
+func decodeJPEG(r io.Reader) (image.Image, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	config, err := jpeg.DecodeConfig(bytes.NewReader(data))
+	if err != nil || config.Width > maxPixels/max(config.Height, 1) {
+		return nil, errUndrawable
+	}
+	return jpeg.Decode(bytes.NewReader(data))
 }
 
 // fax decodes what a fax sends: one bit a pixel.

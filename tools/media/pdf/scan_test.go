@@ -175,6 +175,12 @@ func fits(got, want string) bool {
 	return len(got) == len(want)
 }
 
+// huge is a JPEG that claims 65,000 pixels a side.
+func huge(jpeg string) string {
+	at := strings.Index(jpeg, "\xff\xc0") + 5 // behind the length and the precision
+	return jpeg[:at] + "\xfd\xe8\xfd\xe8" + jpeg[at+4:]
+}
+
 // TestUndrawable: without pdftoppm a page that shows more than images is not drawn in part.
 func TestUndrawable(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
@@ -190,6 +196,7 @@ func TestUndrawable(t *testing.T) {
 		"with a mask":    scanned("", whole, picture{image8 + "/ColorSpace /DeviceGray /SMask 5 0 R", strings.Repeat("\x00", 8)}),
 		"of itself":      scanned("", "/I0 Do", picture{"/Subtype /Form /BBox [0 0 1 1] /Resources << /XObject << /I0 5 0 R >> >>", "/I0 Do"}),
 		"too large":      scanned("", whole, picture{"/Subtype /Image /Width 100000 /Height 100000 /BitsPerComponent 1 /ColorSpace /DeviceGray", "x"}),
+		"a huge JPEG":    scanned("", whole, picture{"/Subtype /Image /Width 64 /Height 32 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode", huge(halves(color.White, color.Black))}),
 		"its own parent": bytes.Replace(scanned("", whole, gray), []byte("/Count 1 /MediaBox [0 0 200 100]"), []byte("/Count 1 /Parent 2 0 R          "), 1),
 	} {
 		d := pdf.Document{Data: data, Call: "call", Box: box(t)}
