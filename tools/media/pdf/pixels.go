@@ -24,6 +24,8 @@ const (
 	maxPixels = 80_000_000
 	maxRaw    = 4*maxPixels + 1<<20 // bytes of its samples
 	maxHival  = 255
+	// maxColumns is how many samples of a colour a row has that is predicted by the one above it.
+	maxColumns = 1 << 17
 )
 
 // pixelsOf returns an image of the document with those bytes. It panics with errUndrawable if the
@@ -187,7 +189,7 @@ func predicted(r io.Reader, parms library.Value) io.Reader {
 		return otherwise
 	}
 	colors, bits, columns := number("Colors", 1), number("BitsPerComponent", 8), number("Columns", 1)
-	if kind < 10 || colors < 1 || colors > 32 || bits < 1 || bits > 16 || columns < 1 || columns > maxPixels {
+	if kind < 10 || colors < 1 || colors > 4 || bits < 1 || bits > 16 || columns < 1 || columns > maxColumns {
 		panic(errUndrawable)
 	}
 	p := &pngRows{from: r, step: max(1, colors*bits/8)}
