@@ -77,13 +77,18 @@ func TestPackageManagersGiveUp(t *testing.T) {
 		"git":    {"git ls-remote $(cat url)", "github.com"},
 		"wget":   {"wget -q -i url", "github.com"},
 		"curl":   {"curl -sS $(cat url)", "github.com"},
+		"go":     {"GOPROXY=https://proxy.golang.org GONOSUMDB=* GOFLAGS=-mod=mod go mod download -x nosuch.example/a@v1.0.0", "proxy.golang.org"},
+		"apt-get": {"mkdir -p apt/lists/partial && echo 'deb http://deb.debian.org/debian bookworm main' >apt/sources && " +
+			"apt-get -o Dir::State=$PWD/apt -o Dir::State::lists=$PWD/apt/lists -o Dir::Cache=$PWD/apt -o Dir::Etc::SourceList=$PWD/apt/sources -o Dir::Etc::SourceParts=- " +
+			"-o APT::Sandbox::User=$(id -un) -o APT::Update::Error-Mode=any update", "deb.debian.org"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, _, _ := strings.Cut(name, " ")
-			if exec.Command(program, "--version").Run() != nil {
+			if exec.Command(program, "--version").Run() != nil && exec.Command(program, "version").Run() != nil {
 				skip(t, "install "+program)
 			}
 			c := h.attach(t, answerless(h.room(t, strings.ReplaceAll(name, " ", "-"), map[string]string{
+				"go.mod":       "module x\n",
 				"package.json": `{"name": "x", "version": "1.0.0", "dependencies": {` + strings.Join(dependencies, ",") + `}}`,
 				"Cargo.toml":   "[package]\nname = \"x\"\nversion = \"0.1.0\"\n[dependencies]\nserde = \"1\"\n", "url": "https://github.com/a/b\n", "lock": lock,
 			})))

@@ -299,6 +299,20 @@ func TestProtected(t *testing.T) {
 	}
 }
 
+// TestRenamedProgram: a rule that lets a name be given to another program does not let that one run.
+func TestRenamedProgram(t *testing.T) {
+	t.Parallel()
+	rules := compile(t, "allow Bash(hash *)")
+	for script, want := range map[string]permission.Decision{
+		"hash -p /bin/rm ls": permission.Allow, "hash -p /bin/rm ls; cat x": permission.Allow,
+		"hash -p /bin/rm ls; ls x": permission.Ask, "hash -p ./x ls && echo $(ls x)": permission.Ask,
+	} {
+		if got := permission.Decide(factsOf(t, "Bash "+script), permission.Policy{Rules: rules}); got.Decision != want {
+			t.Errorf("%s: %s (%s), want %s", script, got.Decision, got.Text, want)
+		}
+	}
+}
+
 // TestOrderOfReasons: where a mode has decided that comes first, and is said once.
 func TestOrderOfReasons(t *testing.T) {
 	t.Parallel()

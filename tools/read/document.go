@@ -167,5 +167,8 @@ func (s *source) addRun(ctx context.Context, env *tools.Env, in input, r *readin
 
 // undrawable returns the fault for pages of which none can be drawn.
 func undrawable(pages []pageRange) error {
+	if pdf.DrawsAll() {
+		return fault.Failedf("damaged_file", "No image: %s. Read with as=text or as=document.", noImage(pages)).At("/as")
+	}
 	return fault.Failedf("program_not_found", "No image: %s. Read with as=text or as=document, or ask the user to install poppler-utils.", noImage(pages)).At("/as")
 }

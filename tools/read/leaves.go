@@ -104,7 +104,11 @@ func noImage(pages []pageRange) string {
 	if len(pages) == 1 && pages[0].first == pages[0].last {
 		noun = "page"
 	}
-	return fmt.Sprintf("%s %s cannot be drawn: pdftoppm is not installed, and without it only pages that consist of images can be", noun, listing(pages))
+	why := "pdftoppm is not installed, and without it only pages that consist of images can be"
+	if pdf.DrawsAll() {
+		why = "pdftoppm reports an error"
+	}
+	return fmt.Sprintf("%s %s cannot be drawn: %s", noun, listing(pages), why)
 }
 
 // stop records that the pages of rest, and all after them, are not shown.
@@ -130,7 +134,7 @@ func (l *leaves) finish(in input) []tools.Block {
 	case len(l.shown) == 0 && len(l.left) == 0:
 		fmt.Fprintf(&l.out, "The document has %s; pages=%s is past its end.", text.Count(l.total, "page"), in.Pages)
 	case len(l.undrawn) > 0:
-		fmt.Fprintf(&l.out, "(%s; %s)\n", noImage(l.undrawn), "as=document gives the whole file, and the user can install poppler-utils")
+		fmt.Fprintf(&l.out, "(%s. as=document gives the whole file.)\n", noImage(l.undrawn))
 	case in.As == asText && len(l.shown) > 0 && listing(l.blank) == listing(l.shown):
 		l.out.WriteString("(None of these pages holds text; the document is probably scanned. as=image gives them as images.)\n")
 	}

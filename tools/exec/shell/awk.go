@@ -42,6 +42,7 @@ func (a *judge) awk(args []Word) string {
 		}
 	}
 	if why != "" {
+		a.scriptElsewhere(args)
 		return why
 	}
 	for _, w := range use.operands[1:] {

@@ -34,12 +34,13 @@ func (a *analyzer) call(c *syntax.CallExpr) (last string) {
 		a.hidden(text, "which of a program and a function it runs is not certain")
 	}
 	i, before, instances := len(a.out.Commands), len(a.refusals), a.instances(c)
+	target := a.renamed[words[0].Text]
 	last = a.run(words, assigns, text)
 	a.out.Commands[i].Sets = sets
 	if len(a.refusals) > before {
 		a.as(i, func() {
 			a.callFunction(words)
-			if target := a.renamed[words[0].Text]; target != "" {
+			if target != "" {
 				a.denied("hash", append([]Word{literalWord(target)}, words[1:]...))
 			}
 			for _, words := range instances {
@@ -126,6 +127,10 @@ func (a *analyzer) runAs(words []Word, assigns []assign, text string) (last stri
 		}
 	}
 	a.valuesMayRun(assigns)
+	if a.renamed[words[0].Text] != "" {
+		a.unlisted()
+		a.refuse(text, "`hash -p` has made its name that of another program")
+	}
 	a.inherited(words[0].Text, text)
 	if a.scope.denyOnly && !a.scope.followed {
 		a.refuse(text, "what runs it is not read-only")

@@ -61,6 +61,9 @@ func (a *judge) judgeWrapper(name string, spec wrapperSpec, args []Word) (why st
 		args = a.parallel(spec, args)
 	}
 	a.candidates(name, spec, args)
+	if listed(otherShells, name) {
+		a.mayRun(args)
+	}
 	switch name {
 	case "mapfile", "readarray":
 		return why
@@ -87,6 +90,9 @@ func (a *judge) carried(name string, args []Word) {
 		a.candidates(name, wrapperSpec{long: "library-path preload audit argv0 inhibit-rpath"}, args)
 	case name == "git":
 		a.gitSettings(args)
+		if slices.ContainsFunc(args, func(w Word) bool { return w.is("filter-repo") }) { // whose callbacks are texts of Python
+			a.mayRun(args)
+		}
 	case name == "ssh" && len(args) > 1:
 		a.candidates(name, ssh, args)
 	}
@@ -149,10 +155,8 @@ func (a *judge) gitSettings(args []Word) {
 		}
 		key, value, ok := strings.Cut(w.Text, "=")
 		if i == 0 || args[i-1].Text != "-c" {
-			if !ok && i+1 < len(args) && strings.HasPrefix(args[i+1].Text, "!") { // as the words of git config
-				key, value, ok = w.Text, args[i+1].Text, true
-			} else {
-				ok = false
+			if ok = !ok && i+1 < len(args) && strings.Contains(key, "."); ok { // as the words of git config
+				value = args[i+1].Text
 			}
 		}
 		key = strings.ToLower(key)

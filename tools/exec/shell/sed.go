@@ -22,6 +22,10 @@ var sedFlags = &program{
 func (a *judge) sed(args []Word) string {
 	use, why := sedFlags.parse(args)
 	if why != "" {
+		if a.scriptElsewhere(args) && a.stdin != nil {
+			text, _ := a.ask(a.stdin)
+			a.sedDoes([]Word{literalWord(text)})
+		}
 		return why
 	}
 	parts, named := use.values("-e --expression"), use.operands
@@ -45,6 +49,18 @@ func (a *judge) sed(args []Word) string {
 		}
 	}
 	return ""
+}
+
+// scriptElsewhere reports whether the script of sed or awk is in a file, which may be what it reads, and notes what it may
+// run then.
+func (a *judge) scriptElsewhere(args []Word) bool {
+	is := slices.ContainsFunc(args, func(w Word) bool {
+		return strings.HasPrefix(w.Text, "--f") || w.dashed() && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "fEi")
+	})
+	if is {
+		a.mayRun(args)
+	}
+	return is
 }
 
 // sedScripts judges a script in parts. One with variables may be the only one, if all

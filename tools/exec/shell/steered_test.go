@@ -31,6 +31,9 @@ func TestSteered(t *testing.T) {
 		{"sqlite3 --version", "HOME=/x", "sqlite3 --version: HOME"}, // runs ~/.sqliterc
 		{"nano -V", "XDG_CONFIG_HOME=/x", "nano -V: XDG_CONFIG_HOME"},
 		{"node -v; npm -v", "NODE_OPTIONS=x", "node -v: NODE_OPTIONS / npm -v: NODE_OPTIONS"},
+		{"tar tf x", "TAR_OPTIONS=--to-command=x", "tar tf x: TAR_OPTIONS"},
+		{"go version", "GOFLAGS=-toolexec=x", "go version: GOFLAGS"},
+		{"awk 1 x", "AWKPATH=/x", "awk 1 x: AWKPATH"},
 		{"grep -r a . | sort", "HOME=/x NODE_OPTIONS=x FOO=bar", ""},
 		{"date", "TZ=Europe/Berlin LANG=de_DE.UTF-8", ""},
 		{"date", "TZ=:/x", "date: TZ"},

@@ -160,6 +160,9 @@ var (
 	ssh = wrapperSpec{values: "bBcDeEFiIJlLmoOpPQRSwW", operands: 1, joined: true, remote: true}
 )
 
+// otherShells are shells of which not all ways of being given a script are in the tables.
+const otherShells = " fish csh tcsh mksh ksh93 yash ash oksh osh posh rbash pwsh powershell "
+
 // beside are programs of the other tables, and git's, with the flags whose value is
 // the text of a command that they run.
 var beside = each(map[string]string{
@@ -167,7 +170,7 @@ var beside = each(map[string]string{
 		" --checkpoint-action ",
 	"bsdtar": " --use-compress-program ",
 	"split":  " --filter ", "sort": " --compress-program ", "rg": " --pre ", "man": " -P --pager -H --html ",
-	"ag":    " --pager ",
+	"ag": " --pager ", "wget": " --use-askpass ",
 	"rsync": " -e --rsh --rsync-path ", "scp": " -S ", "sftp": " -S ", "go": " -exec -toolexec -vettool ",
 	"fzf":                   " --preview ",
 	"docker podman nerdctl": " --entrypoint ",

@@ -42,8 +42,8 @@ var (
 	ErrEncrypted = errors.New("it is encrypted")
 	// ErrEmpty: it has no pages.
 	ErrEmpty = errors.New("it has no pages")
-	// ErrUndrawable: without pdftoppm only pages that consist of images can be drawn.
-	ErrUndrawable = errors.New("pdftoppm is not installed, and the page holds more than images")
+	// ErrUndrawable: the page cannot be drawn. Without pdftoppm only those that consist of images can.
+	ErrUndrawable = errors.New("the page cannot be drawn")
 )
 
 // A DamagedError is a document that the program could not read, with the program's message.
@@ -111,12 +111,16 @@ func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
 	return pages, nil
 }
 
-// Image returns an image of a page, as PNG or JPEG. The error is ErrUndrawable, or one of Count.
+// DrawsAll reports whether pages can be drawn whatever is on them.
+func DrawsAll() bool { return findPoppler("pdftoppm") != "" }
+
+// Image returns an image of a page, as PNG or JPEG. The error is ErrUndrawable, a *StartError or the
+// cause of ctx.
 func (d Document) Image(ctx context.Context, page int) ([]byte, error) {
 	n, side := strconv.Itoa(page), strconv.Itoa(imageSide)
 	said, err := d.run(ctx, []string{"pdftoppm", "-png", "-cropbox", "-scale-to", side, "-f", n, "-l", n, "-"}, "image", n)
-	if err == nil && said == "" {
-		err = ErrUndrawable
+	if _, damaged := errors.AsType[*DamagedError](err); damaged || err == nil && said == "" {
+		err = ErrUndrawable // the other pages may be sound
 	}
 	return []byte(said), err
 }

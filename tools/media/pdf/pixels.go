@@ -24,6 +24,8 @@ const (
 	maxPixels = 80_000_000
 	maxRaw    = 4*maxPixels + 1<<20 // bytes of its samples
 	maxHival  = 255
+	// maxColumns is how many samples of a colour a row has that is predicted by the one above it.
+	maxColumns = 1 << 17
 )
 
 // pixelsOf returns an image of the document with those bytes. It panics with errUndrawable if the
@@ -122,10 +124,7 @@ func (f *filtered) apply(name string, parms library.Value) {
 	case "ASCIIHexDecode", "AHx":
 		f.Reader = hex.NewDecoder(until(f.Reader, ">"))
 	case "DCTDecode", "DCT":
-		f.done, err = jpeg.Decode(f.Reader)
-		if err == nil && f.done.Bounds().Dx() > maxPixels/max(f.done.Bounds().Dy(), 1) {
-			err = errUndrawable
-		}
+		f.done, err = decodeJPEG(f.Reader)
 	case "CCITTFaxDecode", "CCF":
 		f.fax(parms)
 	default: // JBIG2Decode, JPXDecode, and unknown ones
@@ -134,6 +133,19 @@ func (f *filtered) apply(name string, parms library.Value) {
 	if err != nil {
 		panic(errUndrawable)
 	}
+}
+
+// decodeJPEG checks the size before it decodes anything.
+func decodeJPEG(r io.Reader) (image.Image, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	config, err := jpeg.DecodeConfig(bytes.NewReader(data))
+	if err != nil || config.Width > maxPixels/max(config.Height, 1) {
+		return nil, errUndrawable
+	}
+	return jpeg.Decode(bytes.NewReader(data))
 }
 
 // fax decodes what a fax sends: one bit a pixel.
@@ -177,7 +189,7 @@ func predicted(r io.Reader, parms library.Value) io.Reader {
 		return otherwise
 	}
 	colors, bits, columns := number("Colors", 1), number("BitsPerComponent", 8), number("Columns", 1)
-	if kind < 10 || colors < 1 || colors > 32 || bits < 1 || bits > 16 || columns < 1 || columns > maxPixels {
+	if kind < 10 || colors < 1 || colors > 4 || bits < 1 || bits > 16 || columns < 1 || columns > maxColumns {
 		panic(errUndrawable)
 	}
 	p := &pngRows{from: r, step: max(1, colors*bits/8)}

@@ -11,6 +11,7 @@ import (
 	"image/jpeg"
 	_ "image/png"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -175,6 +176,12 @@ func fits(got, want string) bool {
 	return len(got) == len(want)
 }
 
+// huge is a JPEG that claims 65,000 pixels a side.
+func huge(jpeg string) string {
+	at := strings.Index(jpeg, "\xff\xc0") + 5 // behind the length and the precision
+	return jpeg[:at] + "\xfd\xe8\xfd\xe8" + jpeg[at+4:]
+}
+
 // TestUndrawable: without pdftoppm a page that shows more than images is not drawn in part.
 func TestUndrawable(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
@@ -190,6 +197,7 @@ func TestUndrawable(t *testing.T) {
 		"with a mask":    scanned("", whole, picture{image8 + "/ColorSpace /DeviceGray /SMask 5 0 R", strings.Repeat("\x00", 8)}),
 		"of itself":      scanned("", "/I0 Do", picture{"/Subtype /Form /BBox [0 0 1 1] /Resources << /XObject << /I0 5 0 R >> >>", "/I0 Do"}),
 		"too large":      scanned("", whole, picture{"/Subtype /Image /Width 100000 /Height 100000 /BitsPerComponent 1 /ColorSpace /DeviceGray", "x"}),
+		"a huge JPEG":    scanned("", whole, picture{"/Subtype /Image /Width 64 /Height 32 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode", huge(halves(color.White, color.Black))}),
 		"its own parent": bytes.Replace(scanned("", whole, gray), []byte("/Count 1 /MediaBox [0 0 200 100]"), []byte("/Count 1 /Parent 2 0 R          "), 1),
 	} {
 		d := pdf.Document{Data: data, Call: "call", Box: box(t)}
@@ -197,4 +205,41 @@ func TestUndrawable(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(out), err)
 		}
 	}
+}
+
+// FuzzPixels: whatever an image says of itself and holds, its page is drawn or refused. Names and numbers are from the fuzzer,
+// and what holds them is not: the library has no bound on that, which is one reason why a document is read by a process of its own.
+func FuzzPixels(f *testing.F) {
+	add := func(width, height, bits int, space, filter, decode, data string) {
+		f.Add(width, height, bits, space, filter, decode, data)
+	}
+	add(4, 2, 8, "DeviceGray", "", "", "\x00\xff\x00\xff\x00\xff\x00\xff")
+	add(4, 2, 4, "Indexed", "", "", "12345678")
+	add(2, 2, 16, "DeviceCMYK", "ASCIIHexDecode", "", "00ff>")
+	add(8, 2, 1, "DeviceGray", "CCITTFaxDecode", "/K -1 /Columns 8", "\x26\xaf\xc0\x04\x00\x40")
+	add(2, 2, 8, "DeviceRGB", "FlateDecode", "/Predictor 12 /Columns 2 /Colors 3", deflated("\x02abcabc\x04abcabc"))
+	add(2, 2, 8, "Separation", "LZWDecode", "/Predictor 1", "\x80\x0b\x60\x50\x22\x0c\x0c\x85\x01")
+	add(64, 32, 8, "DeviceRGB", "DCTDecode", "", halves(color.White, color.Black))
+	plain := regexp.MustCompile(`^[A-Za-z0-9/. -]*$`)
+	f.Fuzz(func(t *testing.T, width, height, bits int, space, filter, decode, data string) {
+		if !plain.MatchString(space + filter + decode) {
+			t.Skip()
+		}
+		if space == "Indexed" {
+			space = "[/Indexed /DeviceRGB 1 <dc00000000dc>]"
+		} else {
+			space = "/" + space
+		}
+		dict := fmt.Sprintf("/Subtype /Image /Width %d /Height %d /BitsPerComponent %d /ColorSpace %s /Filter [/%s] /DecodeParms << %s >>", width, height, bits, space, filter, decode)
+		if filter == "" {
+			dict = strings.Replace(dict, " /Filter [/]", "", 1)
+		}
+		out, err := pdf.Draw(scanned("", whole, picture{dict, data}))
+		if err == nil {
+			_, _, err = image.Decode(bytes.NewReader(out))
+			if err != nil {
+				t.Errorf("a page that cannot be decoded: %v", err)
+			}
+		}
+	})
 }
