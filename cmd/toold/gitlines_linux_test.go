@@ -113,7 +113,7 @@ func (h *gitHouse) begin(t *testing.T, l gitLine, name, after string) (*gitPlace
 	p := h.scene.place(t, door{roots: []string{l.root}}, name)
 	script := fmt.Sprintf("P=%s\n%s\n%s\n%s\n", l.path, content(t, "testdata/gitdoors/prelude.sh"), l.script, after)
 	put(t, filepath.Join(p.roots[0], "work.sh"), script)
-	options := &tooldv1.Options{SettingsJson: proto.String(`{"permissions":{"allow":["Bash(sh *)"]}}`)}
+	options := &tooldv1.Options{SettingsJson: proto.String(`{"permissions":{"allow":["Bash(sh *)","Bash(git *)"]}}`)}
 	return p, h.attach(t, &tooldv1.Attach{SessionId: name, Roots: p.roots, Options: options})
 }
 
@@ -230,6 +230,18 @@ func TestGitMeanwhileLeavesAlone(t *testing.T) {
 	}
 	c.use("3", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, c.tasks()[0].GetTaskId()))
 	holds(t, "what BashOutput reports", textIn(c.finish("3", no)), "is running", bringsBack.FindString(said))
+}
+
+// TestGitRebaseNamed: a program that the command names for the steps of a rebase stays in the list of one that has stopped.
+func TestGitRebaseNamed(t *testing.T) {
+	h := newGitHouse(t, "full")
+	p, c := h.begin(t, gitLine{root: "main"}, "named", "")
+	c.bash("1", "git rebase -q -x false HEAD~2")
+	r, questions := c.answered("1")
+	list := content(t, filepath.Join(p.roots[0], ".git/rebase-merge/git-rebase-todo"))
+	if len(questions) > 0 || !strings.Contains(list, "exec false") || bringsBack.MatchString(textIn(r)) {
+		t.Errorf("%d questions, the list is\n%s\n%s", len(questions), list, textIn(r))
+	}
 }
 
 // wasUndone: the report is about the path and the settings, and the user's git runs nothing.

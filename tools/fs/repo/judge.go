@@ -85,6 +85,8 @@ func (j *judge) config(path string, before, now state) []Change {
 		return !old[s] && !s.harmless() && !j.allows(s.Key) && !j.leadsInside(filepath.Dir(path), s)
 	})
 	switch {
+	case err != nil && j.early: // it may not be complete, and git refuses it like this
+		return nil
 	case err != nil, len(keys) > 0 && before.kind == absent && isBlank(rest):
 		return []Change{{Path: path, Before: before.file()}}
 	case len(keys) == 0:
@@ -134,7 +136,7 @@ func (j *judge) dir(dir string) (changes []Change) {
 func (j *judge) part(dir, rest string, now state) []Change {
 	path := filepath.Join(dir, rest)
 	switch {
-	case now.kind == absent, rest == "gitdir": // without a link that leads back, git does not use it
+	case now.kind == absent, now.kind == directory && len(now.entries) == 0, rest == "gitdir": // without a link that leads back, git does not use it
 		return nil
 	case isConfig(path) && now.kind == regular:
 		return j.config(path, state{}, now)
