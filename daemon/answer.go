@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/mcp"
 )
 
@@ -155,10 +157,12 @@ func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *apierror.Error {
 	return nil
 }
 
-// approvalKey is under which a question is open that is about a server and no call; keys of calls
-// begin otherwise.
+// approvals begins the keys of the questions about servers; keys of calls begin otherwise.
+const approvals = "server:"
+
+// approvalKey is under which a question about a server is open.
 func approvalKey(server settings.MCPServer) string {
-	return "server:" + server.Name + ":" + server.Digest + ":" + server.Approval
+	return approvals + server.Name + ":" + server.Digest + ":" + server.Approval
 }
 
 // proposed is what a question shows of a server that is to be started: its entry as it is written.
@@ -193,7 +197,7 @@ func (ask *asker) askApproval() {
 	ask.s.update(func(its *state) {
 		for key, a := range its.questions.asked {
 			about := func(server settings.MCPServer) bool { return approvalKey(server) == key }
-			if a.server != nil && !a.done && !slices.ContainsFunc(servers, about) {
+			if strings.HasPrefix(key, approvals) && !a.done && !slices.ContainsFunc(servers, about) {
 				ask.withdraw(its, a, errMoot, "its entry has changed, is gone or was approved elsewhere")
 			}
 		}
@@ -202,9 +206,10 @@ func (ask *asker) askApproval() {
 			if its.stopping || its.questions.proposed[key] || its.questions.asked[key] != nil {
 				continue
 			}
-			if a := ask.open(its, key, nil, proposal(server)); a != nil {
-				a.server = &server
-			} else if told := key + ":told"; !its.questions.proposed[told] {
+			if ask.open(its, ask.ofServer(server), proposal(server)) != nil {
+				continue
+			}
+			if told := key + ":told"; !its.questions.proposed[told] {
 				its.questions.proposed[told] = true
 				untold = append(untold, server)
 			}
@@ -220,24 +225,26 @@ func (ask *asker) askApproval() {
 	}
 }
 
-// askAgain has open questions about servers put once more, for a stream that was not there when
-// they were.
-func (ask *asker) askAgain(its *state) {
-	for _, a := range its.questions.asked {
-		if a.use == nil && !a.done {
-			ask.withdraw(its, a, pipeline.ErrMoot, "it is asked again")
+// ofServer is the subject of the question about a server: a yes is kept and starts it, and after a
+// no it is not asked about again.
+func (ask *asker) ofServer(server settings.MCPServer) subject {
+	key := approvalKey(server)
+	return subject{key: key, answered: func(its *state, no *fault.Error) func() {
+		if no != nil {
+			its.questions.proposed[key] = true
+			return nil
 		}
-	}
+		return func() { ask.s.goUnlessStopping(func(context.Context) { ask.approve(key, server) }) }
+	}}
 }
 
 // approve keeps the yes to a question about a server, and has the server started.
-func (ask *asker) approve(a *asked) {
-	server := a.server
+func (ask *asker) approve(key string, server settings.MCPServer) {
 	ask.approving.Lock() // so that no older look at the settings opens the question again
 	err := ask.s.daemon.settings.ApproveServer(cmp.Or(server.Workspace, ask.s.meta.Roots[0]), server.Approval, server.Digest)
 	ask.s.update(func(its *state) {
-		delete(its.questions.asked, a.key)
-		its.questions.proposed[a.key] = err != nil
+		delete(its.questions.asked, key)
+		its.questions.proposed[key] = err != nil
 	})
 	ask.approving.Unlock()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace"
 )
@@ -34,9 +35,10 @@ const (
 
 // A keptState is what is kept for a call that is about to act. The zero value keeps nothing.
 type keptState struct {
-	row  *checkpoint.Row
-	hold *checkpoint.Hold
-	sync bool
+	row       *checkpoint.Row
+	hold      *checkpoint.Hold
+	sync      bool
+	recording *recording // nil: nothing is kept while the call runs
 }
 
 // snapshotter takes images. What holds credentials is not kept, nor what a rule denies to read or
@@ -67,11 +69,11 @@ func (j *judge) readDenied() func(real string) string {
 	}
 }
 
-// keepBefore keeps what the call may change. The error is a fault: what could not be put back is
-// not changed.
-func (s *session) keepBefore(c *pipeline.Call) (keptState, error) {
-	files := c.Files()
-	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 {
+// keepBefore keeps what the call may change. tier is how its processes are confined; in the full
+// one more is kept while they run. The error is a fault: what could not be put back is not changed.
+func (s *session) keepBefore(c *pipeline.Call, tier sandbox.Tier) (keptState, error) {
+	files, grows := c.Files(), tier == sandbox.Full
+	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 && !grows {
 		return keptState{}, nil
 	}
 	k := keptState{hold: s.daemon.checkpoints.Hold(), sync: !s.judge.policy().settings.Unsynced}
@@ -90,6 +92,9 @@ func (s *session) keepBefore(c *pipeline.Call) (keptState, error) {
 		k.row.Restored = r.undoes
 	}
 	k.row.Begin(found)
+	if grows {
+		k.recording = s.newRecording(c, k.row)
+	}
 	return k, nil
 }
 
@@ -150,13 +155,20 @@ func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func())
 		return nil, func() {}
 	}
 	hold := s.daemon.checkpoints.Hold()
-	return s.look(c.Files(), l.kept, hold, false), hold.Release
+	if l.recording != nil {
+		l.recording.end(l.kept)
+	}
+	return s.look(c.Files(), l.kept, hold, false), func() {
+		l.recording.close(s)
+		hold.Release()
+	}
 }
 
 // look looks at what a call has left of what a row names, and returns the change of the state; nil:
 // it cannot be looked at.
 func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
 	snapshotter := s.judge.snapshotter(row.Restored != nil)
+	snapshotter.Skip = checkpoint.Select(files.Roots(), s.judge.baseEnviron(), row.Open).Skips
 	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
 	left, err := files.TakeSnapshots(context.Background(), snapshotter, row.Found())
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff
@@ -179,6 +191,7 @@ func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpo
 // as they left it for all that is known.
 func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	var changed []journal.Put
+	var ended []string
 	hold := s.daemon.checkpoints.Hold()
 	defer hold.Release()
 	for key, text := range kept {
@@ -194,6 +207,12 @@ func (s *session) completeCheckpoints(kept map[string][]byte) error {
 		if row.Ended {
 			continue
 		}
+		recorded, err := s.daemon.checkpoints.ReadRecording(s.name, row.Key)
+		if err != nil {
+			s.daemon.Log.Warn("what a call changed while it ran cannot be read", zap.String("session", s.name), zap.Error(err))
+		}
+		row.Extend(recorded)
+		ended = append(ended, row.Key)
 		if change := s.look(s.judge.view(row.Open), row, hold, true); change != nil {
 			changed = append(changed, *change)
 		}
@@ -204,6 +223,9 @@ func (s *session) completeCheckpoints(kept map[string][]byte) error {
 	_, err := view(s, func(its *state) *journal.Pending { return its.ledger.keep(changed...) }).Wait()
 	if errors.Is(err, journal.ErrFull) {
 		return nil // the next start does it
+	}
+	for _, key := range ended {
+		err = errors.Join(err, s.daemon.checkpoints.DropRecording(s.name, key))
 	}
 	return err
 }

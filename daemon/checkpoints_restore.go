@@ -65,7 +65,7 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 		if r.session, err = d.sessions.newSession(who, "", r.judge.meta.Roots, nil, anonymous); err != nil {
 			return nil, err
 		}
-		defer r.session.close("its restore is done")
+		defer func() { _ = r.session.close("its restore is done") }() // it never rests
 		r.judge = &r.session.judge
 	}
 	return r.carryOut(ctx, response)

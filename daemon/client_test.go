@@ -42,6 +42,7 @@ type house struct {
 	socket   string
 	settings string
 	grace    time.Duration // 0: the daemon's own
+	rest     time.Duration // likewise
 	extra    []tools.Tool
 	d        *daemon.Daemon
 	conn     *grpc.ClientConn
@@ -121,6 +122,9 @@ func (h *house) begin(config daemon.Config) {
 	}
 	if h.grace > 0 {
 		d.SetGrace(h.grace)
+	}
+	if h.rest > 0 {
+		d.SetRest(h.rest)
 	}
 	listener, err := access.Listen(h.socket)
 	if err != nil {

@@ -107,6 +107,8 @@ func misfit(wire *tooldv1.ClientTool) string {
 		return "a name has 1 to 64 letters, digits, _ and -"
 	case strings.HasPrefix(wire.GetName(), "mcp__"):
 		return "names that begin with mcp__ are those of MCP servers"
+	case strings.TrimSpace(wire.GetDescription()) == "":
+		return "it has no description, by which a model learns what it is for"
 	case len(wire.GetDescription()) > maxDescription:
 		return fmt.Sprintf("its description has %d bytes, and at most %d are taken", len(wire.GetDescription()), maxDescription)
 	case timeout != nil && (timeout.CheckValid() != nil || timeout.AsDuration() <= 0 || timeout.AsDuration() > clientToolLimit):

@@ -5,6 +5,7 @@
 package daemon
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"net"
@@ -54,6 +55,7 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.
 	}
 	c.Caches = d.caches(owner, roots, client)
 	c.Network.Allowed, c.Network.Denied = now.Reach()
+	c.HostsManaged = s.ManagedDomainsOnly != nil
 	allowed, denied := convert.Each(s.AllowRead, entryPath), convert.Each(slices.Concat(s.DenyRead, s.CredentialFiles), entryPath)
 	if d.user.home != "" {
 		for _, name := range keyPlaces {
@@ -120,17 +122,41 @@ func escapeOf(now *settings.Settings, anchors permission.Anchors) permission.Esc
 	return e
 }
 
-// outlet serves ways out by the daemon's own proxy. What it refuses is a denial of the process that
-// asked.
-func outlet(denied func(id string, d sandbox.Denial)) sandbox.Outlet {
-	return func(n sandbox.Network, l net.Listener) io.Closer {
-		proxy := egress.NewProxy(egress.Policy{Allowed: n.Allowed, Denied: n.Denied}, func(r egress.Refusal) {
-			denied(r.User, sandbox.Denial{Operation: sandbox.Connecting, Target: r.Host, Count: 1})
-		})
-		go func() { _ = proxy.Serve(l) }() // until Close, which joins it
-		return proxy
-	}
+// outlet serves a way out by the daemon's own proxy. What it refuses is a denial of the tree that
+// has asked for it.
+func outlet(l net.Listener, clients sandbox.Clients) io.Closer {
+	proxy := egress.NewProxy(func(remote, user string) (egress.Client, bool) {
+		from, known := clients(remote, user)
+		return clientOf(from), known
+	})
+	go func() { _ = proxy.Serve(l) }() // until Close, which joins it
+	return proxy
 }
+
+// clientOf is the proxy's view of a tree.
+func clientOf(tree sandbox.Client) egress.Client {
+	c := egress.Client{
+		Policy: egress.Policy{Allowed: tree.Network.Allowed, Denied: tree.Network.Denied},
+		Refused: func(r egress.Refusal) {
+			tree.Denied(sandbox.Denial{Operation: sandbox.Connecting, Target: r.Host, Count: 1, Answer: answers[r.Reason]})
+		},
+	}
+	if tree.Ask != nil {
+		c.Ask = func(ctx context.Context, host string, port uint16) egress.Reason {
+			return refusals[tree.Ask(ctx, sandbox.Host{Name: host, Port: port})]
+		}
+	}
+	return c
+}
+
+// refusals are the proxy's reasons by what a question about a host has come to, and answers the
+// other way round.
+var (
+	refusals = map[sandbox.Answer]egress.Reason{
+		sandbox.Permitted: "", "": egress.NotAllowed, sandbox.NotPermitted: egress.NotPermitted, sandbox.Unanswered: egress.Unanswered,
+	}
+	answers = map[egress.Reason]sandbox.Answer{egress.NotPermitted: sandbox.NotPermitted, egress.Unanswered: sandbox.Unanswered}
+)
 
 func pathOf(e settings.Entry) string { return e.Text }
 

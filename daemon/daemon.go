@@ -106,8 +106,8 @@ func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
 	d := &Daemon{
 		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: reclaimer{wake: make(chan struct{}, 1)}, health: health.NewServer(),
-		sessions: sessionSet{open: map[string]*session{}, notRestored: map[string]notRestored{}},
-		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), busy: time.Now()},
+		sessions: sessionSet{open: map[string]*session{}, resting: map[string]*resting{}, notRestored: map[string]notRestored{}},
+		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
 	}
 	d.rates.kept = map[rateKey]*rate.Limiter{}
 	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
@@ -138,6 +138,7 @@ func (d *Daemon) openSettings() error {
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
 	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
 	d.shares, d.ledger = newShares(d.limits.MaxRunningCalls), newLedger(d.limits, d.reclaimer.released)
+	limitMemory(d.limits)
 	return errors.Join(now.Broken...)
 }
 
@@ -165,18 +166,21 @@ func (d *Daemon) openState() (err error) {
 	if killed, stuck := sandbox.Sweep(d.inState("processes")); len(killed)+len(stuck) > 0 {
 		d.Log.Warn("ended what a dead daemon had left running", zap.Any("killed", killed), zap.Any("stuck", stuck))
 	}
-	denied := func(id string, denied sandbox.Denial) { d.runner.Denied(id, denied) }
-	if d.runner, err = sandbox.New(d.inState("processes"), outlet(denied)); err != nil {
+	if d.runner, err = sandbox.New(d.inState("processes"), outlet); err != nil {
 		return err
 	}
 	d.life.closers = append(d.life.closers, d.runner.Close)
+	if err := removeTree(d.inState(restingDir)); err != nil { // no process can read them any more
+		return err
+	}
 	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
 		return err
 	}
 	if d.checkpoints, err = checkpoint.Open(d.inState("checkpoints")); err != nil {
 		return err
 	}
-	d.outputs, err = spool.OpenStore(d.inState("sessions"), spool.Bounds{Session: d.limits.SessionOutput, All: d.limits.AllOutput})
+	bounds := spool.Bounds{Session: d.limits.SessionOutput, Principal: d.limits.PrincipalOutput, All: d.limits.AllOutput}
+	d.outputs, err = spool.OpenStore(d.inState("sessions"), bounds, func(session string) string { return string(d.sessions.keptMeta(session).owner()) })
 	return err
 }
 

@@ -60,6 +60,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
+	info.Sessions = uint32(len(d.sessions.allAtRest()))
 	for _, s := range d.sessions.all() {
 		info.Sessions++
 		s.update(func(its *state) { info.RunningCalls += uint32(len(its.ledger.live)) })

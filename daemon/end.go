@@ -78,7 +78,7 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	if !c.ReadOnly() {
 		e.Durability = journal.Synced
 	}
-	before, err := rec.s.keepBefore(c)
+	before, err := rec.s.keepBefore(c, started.Tier)
 	if err != nil {
 		return rec.orJournalGone(err)
 	}
@@ -86,7 +86,7 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	e.State = before.state()
 	var pending *journal.Pending
 	rec.s.update(func(its *state) {
-		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row}
+		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row, recording: before.recording}
 		pending = its.ledger.append(e)
 	})
 	if c.ReadOnly() {
@@ -125,6 +125,9 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 	rec.s.requests.watchAlso(maps.Keys(seen))
 	kept, recorded := rec.s.keepAfter(c)
 	defer recorded()
+	if note := rec.notKept(c); note != "" {
+		ended.Content = append(slices.Clip(ended.Content), tools.Block{Text: note})
+	}
 	var changed []journal.Entry
 	rec.s.update(func(its *state) {
 		ended.Usage.OutputBytes = its.ledger.live[c.Key].printed()
@@ -198,9 +201,7 @@ func (rec *recorder) conclude(endings ...ending) {
 	var pending *journal.Pending
 	rec.s.update(func(its *state) {
 		for _, e := range endings {
-			if a := its.questions.asked[e.use.Key]; a != nil {
-				rec.s.asker.withdraw(its, a, errMoot, "its call has ended")
-			}
+			rec.s.asker.withdrawOf(its, e.use, "its call has ended")
 			w.add(t, e.use, rec.result(its, e))
 			w.entries = append(w.entries, e.changed...)
 		}
@@ -324,12 +325,13 @@ const fullRetry = 250 * time.Millisecond
 // live is a call whose act has begun. Used in the session's update alone; the output looks after
 // itself.
 type live struct {
-	use   *pipeline.Use
-	since time.Time
-	kept  *checkpoint.Row // nil: nothing was kept of what it may change
-	out   *spool.Output   // nil: nothing printed yet
-	step  tools.Step
-	steps int // how many steps there were
+	use       *pipeline.Use
+	since     time.Time
+	kept      *checkpoint.Row // nil: nothing was kept of what it may change
+	recording *recording      // nil: nothing is kept while it runs
+	out       *spool.Output   // nil: nothing printed yet
+	step      tools.Step
+	steps     int // how many steps there were
 }
 
 // printed is how much the call has printed, in bytes.

@@ -111,19 +111,31 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	if err := t.daemon.fitsNew(who, request); err != nil {
 		return nil, err
 	}
-	s, after, err := t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
-	if err != nil {
-		return nil, err
-	}
+	var st *stream
+	var after uint64
+	err = awake(func() (s *session, err error) {
+		s, after, err = t.daemon.find(who, request.GetSessionId(), request.GetRoots(), request.GetOptions())
+		return s, err
+	}, func(s *session) (err error) {
+		st, err = s.attachments.join(g, request, offers, after)
+		return err
+	})
+	return st, err
+}
+
+// join attaches the stream of a client that asks for the session by its name, behind the record
+// after unless the client names another.
+func (at *attachments) join(g tooldv1.ToolService_ExecuteServer, request *tooldv1.Attach, offers []*clientTool, after uint64) (*stream, error) {
+	s := at.s
 	if request.AfterSeq != nil {
 		if err := beyondEnd(s.name, request.GetAfterSeq(), s.log.Last()); err != nil {
 			return nil, err.At("attach.after_seq")
 		}
 		after = request.GetAfterSeq()
 	}
-	s.attachments.joining.Lock()
-	defer s.attachments.joining.Unlock()
-	if err := s.attachments.yieldsLocked(request); err != nil {
+	at.joining.Lock()
+	defer at.joining.Unlock()
+	if err := at.yieldsLocked(request); err != nil {
 		return nil, err
 	}
 	if err := s.requests.fits(offers, request); err != nil { // before its options are taken; others may be quicker
@@ -134,7 +146,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 	}
 	st := newStream(s, after, g.Send)
 	st.tools = offers
-	return st, s.attachments.attach(g.Context(), st, request)
+	return st, at.attach(g.Context(), st, request)
 }
 
 // yieldsLocked returns why an Attach that yields to others is refused; nil: no client uses the
@@ -165,7 +177,7 @@ const (
 
 // checkAttach refuses what is not served or makes no sense, before anything is made or changed.
 func (d *Daemon) checkAttach(a *tooldv1.Attach) error {
-	_, known := d.sessions.find(a.GetSessionId())
+	known := d.sessions.has(a.GetSessionId())
 	switch {
 	case a.GetRole() < 0 || a.GetRole() > tooldv1.Role_ROLE_COMPANION:
 		return apierror.Invalidf("invalid_role", "attach.role", "attach.role has the value %d, which this daemon does not know.", a.GetRole())
@@ -269,7 +281,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 func (at *attachments) refuse(its *state, st *stream, a *tooldv1.Attach) error {
 	switch {
 	case its.stopping:
-		return at.closed()
+		return at.closed(its)
 	case !st.companion && its.clients.main != nil && its.clients.main.arrival > st.arrival:
 		return errDisplaced
 	}
@@ -279,9 +291,12 @@ func (at *attachments) refuse(its *state, st *stream, a *tooldv1.Attach) error {
 var errDisplaced = apierror.New(codes.Aborted, "displaced", "Another main stream has attached to the session.")
 
 // closed is why a session that is stopping takes nothing more.
-func (at *attachments) closed() error {
+func (at *attachments) closed(its *state) error {
 	if err := at.s.daemon.life.takesNew(); err != nil {
 		return err
+	}
+	if its.resting {
+		return errResting
 	}
 	return apierror.NotFoundf("unknown_session", "", "The session %q is closed.", at.s.name)
 }
@@ -336,8 +351,9 @@ func (at *attachments) detach(st *stream) {
 		at.s.requests.reviewFileWatch()
 	}
 	at.s.requests.awaitReconnect(st)
+	signal(at.s.daemon.life.wake) // from now on it may be time for the session to rest
 	if leading && idle && at.s.meta.Anonymous {
-		at.s.close("its stream has ended")
+		_ = at.s.close("its stream has ended") // it never rests
 	}
 }
 

@@ -18,3 +18,9 @@ func (d *Daemon) ClientRequests(session string) int {
 	s, _ := d.sessions.find(session)
 	return view(s, func(its *state) int { return len(its.clients.requests) })
 }
+
+// SetRest changes how long a session is unused before it rests. Before Serve.
+func (d *Daemon) SetRest(after time.Duration) { d.life.restAfter = after }
+
+// AtRest is how many sessions are at rest.
+func (d *Daemon) AtRest() int { return len(d.sessions.allAtRest()) }

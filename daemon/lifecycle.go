@@ -32,6 +32,7 @@ type lifecycle struct {
 	atOnce    chan struct{}  // closed when running calls are to be stopped now
 	once      struct{ ending, atOnce sync.Once }
 	closers   []func() error // of what New has opened, in order
+	restAfter time.Duration
 
 	mu      sync.Mutex // guards the rest
 	streams int
@@ -102,14 +103,27 @@ func (d *Daemon) maintain(ctx context.Context) {
 		for _, s := range d.sessions.all() {
 			since, unused := s.attachments.idleSince()
 			idle = idle && unused
+			rests := s.attachments.restsIn()
 			why, wait := s.attachments.nextCheck(time.Since(since), unused)
+			if rests > 0 {
+				wait = min(wait, rests)
+			}
 			switch {
+			case why == "" && rests == 0:
+				closing.Go(func() { d.sessions.rest(s) })
 			case wait > 0:
 				next = min(next, wait)
 			case why != "":
-				closing.Go(func() { s.close(why) })
+				closing.Go(func() { _ = s.close(why) }) // one that is about to rest is found again
 			default:
 				s.attachments.clientLeft()
+			}
+		}
+		for _, r := range d.sessions.allAtRest() {
+			if left := d.limits.SessionIdle - time.Since(r.used); left > 0 {
+				next = min(next, left)
+			} else {
+				closing.Go(func() { d.closeUnused(r) })
 			}
 		}
 		d.life.exitWhenIdle(idle)
@@ -136,7 +150,7 @@ func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, w
 		case its.stopping:
 			wait = maintenanceTick
 		case unused && idle >= limit:
-			why = fmt.Sprintf("it was not used for %s", limit)
+			why = unusedFor(limit)
 		case unused:
 			wait = limit - idle
 		case its.clients.deadline.IsZero():
@@ -148,6 +162,16 @@ func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, w
 		}
 	})
 	return why, wait
+}
+
+// unusedFor is why an unused session is closed.
+func unusedFor(limit time.Duration) string { return fmt.Sprintf("it was not used for %s", limit) }
+
+// closeUnused closes a session at rest that was not used for long.
+func (d *Daemon) closeUnused(r *resting) {
+	if err := d.sessions.closeIdle(r.info.Name, unusedFor(d.limits.SessionIdle)); err != nil {
+		d.Log.Warn("an unused session could not be closed", zap.String("session", r.info.Name), zap.Error(err))
+	}
 }
 
 const clientGone = "its client went away"
@@ -240,9 +264,13 @@ func (at *attachments) idleSince() (since time.Time, unused bool) {
 }
 
 // close ends the session for good and seals its log. It returns when every call has its result.
-func (s *session) close(why string) {
+// The error is errResting: it rests instead, and can be brought back to be closed.
+func (s *session) close(why string) error {
 	if !s.finish(&pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the session was closed: " + why}) {
-		return
+		if view(s, func(its *state) bool { return its.resting }) {
+			return errResting
+		}
+		return nil
 	}
 	s.runEndHooks(why)
 	closed := entry(nil, pipeline.Changed{Closed: true})
@@ -253,15 +281,27 @@ func (s *session) close(why string) {
 	s.daemon.sessions.mu.Lock()
 	delete(s.daemon.sessions.open, s.name)
 	s.daemon.sessions.mu.Unlock()
-	s.account.Close()
-	options := view(s, func(its *state) *tooldv1.Options { return its.options })
-	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
-	s.daemon.outputs.Release(s.name)
+	s.release()
 	_ = removeTree(s.daemon.tempOf(s.name)) // what cannot be removed goes with the session's records
 	for _, stream := range s.attachments.attached() {
 		stream.finish(apierror.New(codes.Aborted, "session_closed", "The session was closed: %s.", why))
 	}
 	close(s.gone)
+	return nil
+}
+
+// release frees what a session that has ended held in memory.
+func (s *session) release() {
+	s.account.Close()
+	options := view(s, func(its *state) *tooldv1.Options { return its.options })
+	s.daemon.settings.Forget(scopeOf(s.meta.Roots, options))
+	s.daemon.outputs.Release(s.name)
+}
+
+// abandon ends a session that could not be made, before anything else knows of it.
+func (s *session) abandon(cause error) {
+	s.halt(cause)
+	s.release()
 }
 
 // finish stops everything of the session and returns when every call has its result and every turn
@@ -278,6 +318,12 @@ func (s *session) finish(cause error) bool {
 		<-s.gone
 		return false
 	}
+	s.halt(cause)
+	return true
+}
+
+// halt stops everything of a session that is marked as stopping.
+func (s *session) halt(cause error) {
 	s.queue.Close(cause)
 	s.cancel(cause)
 	_ = s.queue.Wait(context.Background())
@@ -287,7 +333,6 @@ func (s *session) finish(cause error) bool {
 	s.requests.reviewFileWatch()
 	s.intake.endTurns()
 	s.work.Wait()
-	return true
 }
 
 const (

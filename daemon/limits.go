@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -35,30 +37,34 @@ import (
 const remoteSessions = 4
 
 // crowding returns the principal's longest idle detached session when he has as many as the limit
-// allows; nil: there is room.
-func (x *sessionSet) crowding(who access.Principal) (oldest *session, err error) {
-	var own []*session
-	remote := 0
-	for _, s := range x.all() {
-		if s.meta.owner() == who {
-			own = append(own, s)
-		}
-		if s.meta.owner().Remote() {
+// allows; empty: there is room.
+func (x *sessionSet) crowding(who access.Principal) (oldest string, err error) {
+	var since time.Time
+	own, remote := 0, 0
+	count := func(name string, owner access.Principal, idle func() (since time.Time, unused bool)) {
+		if owner.Remote() {
 			remote++
 		}
-	}
-	if len(own) < x.d.limits.Sessions && (!who.Remote() || remote < x.d.limits.Sessions*remoteSessions) {
-		return nil, nil
-	}
-	var since time.Time
-	for _, s := range own {
-		if idle, unused := s.attachments.idleSince(); unused && (oldest == nil || idle.Before(since)) {
-			oldest, since = s, idle
+		if owner != who {
+			return
+		}
+		own++
+		if at, unused := idle(); unused && (oldest == "" || at.Before(since)) {
+			oldest, since = name, at
 		}
 	}
-	if oldest == nil {
-		return nil, apierror.New(codes.ResourceExhausted, "too_many_sessions",
-			"%d sessions are open and all are in use. Close one, or raise limits.sessions in the settings.", max(len(own), remote))
+	for _, s := range x.all() {
+		count(s.name, s.meta.owner(), s.attachments.idleSince)
+	}
+	for _, r := range x.allAtRest() {
+		count(r.info.Name, r.meta.owner(), func() (time.Time, bool) { return r.used, true })
+	}
+	if own < x.d.limits.Sessions && (!who.Remote() || remote < x.d.limits.Sessions*remoteSessions) {
+		return "", nil
+	}
+	if oldest == "" {
+		return "", apierror.New(codes.ResourceExhausted, "too_many_sessions",
+			"%d sessions are open and all are in use. Close one, or raise limits.sessions in the settings.", max(own, remote))
 	}
 	return oldest, nil
 }
@@ -160,6 +166,18 @@ func newLedger(limits settings.Limits, released func(bytes int64)) *quota.Ledger
 	}, released)
 }
 
+// besideHeld is what the daemon takes beside what clients have it hold: itself, and messages under
+// way. Ours.
+const besideHeld = 128 << 20
+
+// limitMemory has the collector work harder once the daemon takes more than what its limits let
+// clients have it hold, instead of at twice of what is alive. An operator's GOMEMLIMIT counts.
+func limitMemory(limits settings.Limits) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limits.Buffers.All + limits.Options.All + limits.ToolDefinitions.All + besideHeld)
+	}
+}
+
 // optionBytes is what options and the client's environment count together.
 func optionBytes(o *tooldv1.Options, env map[string]string) int64 {
 	size := proto.Size(o)
@@ -180,7 +198,7 @@ func definitionBytes(list []*tooldv1.ClientTool) (size int64) {
 // fitsNew refuses an Attach that makes a session when it brings more than the limits allow, before
 // anything is made.
 func (d *Daemon) fitsNew(who access.Principal, a *tooldv1.Attach) error {
-	if _, known := d.sessions.find(a.GetSessionId()); known {
+	if d.sessions.has(a.GetSessionId()) {
 		return nil
 	}
 	account := d.ledger.Open(string(who))

@@ -46,7 +46,13 @@ func (i *intake) StopTurn(c *pipeline.Call, reason string) {
 }
 
 // Later runs f soon, on a goroutine that the session waits for before it ends.
-func (s *session) Later(f func(context.Context)) { s.work.Go(func() { f(s.ctx) }) }
+func (s *session) Later(f func(context.Context)) {
+	s.working.Add(1)
+	s.work.Go(func() {
+		defer s.working.Add(-1)
+		f(s.ctx)
+	})
+}
 
 // goUnlessStopping does so unless the session is stopping. It must not be called inside an update.
 func (s *session) goUnlessStopping(f func(context.Context)) {

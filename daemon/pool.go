@@ -20,12 +20,12 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/pool"
+	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/mcp"
-	"github.com/toold/toold/tools/text/nearest"
 )
 
 // A dynamicTools is what comes and goes of a session's tools while it is open. It is not changed
@@ -69,11 +69,11 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if options.GetTools() != nil {
 		conditions.Named = append([]string{}, options.GetTools().GetNames()...)
 	}
-	deferAbove := st.settings.DeferAbove
+	deferral := pool.Deferral{Above: st.settings.DeferAbove, Named: convert.Each(st.settings.Deferred, settings.Entry.String), Active: supplied.active}
 	if c.judge.meta.Anonymous { // a client that names a tool there knows it, and no prompt is made of its tools
-		deferAbove = -1
+		deferral.Above = -1
 	}
-	made := pool.Assemble(pool.Offer(list, conditions), deferAbove, supplied.active)
+	made := pool.Assemble(pool.Offer(list, conditions), deferral)
 	c.pooled.Store(&pooled{made, st, options, supplied})
 	return made
 }
@@ -209,21 +209,17 @@ func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 	case e == nil && len(p.Names()) == 0:
 		return fault.Invalidf("unknown_tool", "There is no tool %q, and no other.", convert.Short(name))
 	case e == nil:
-		return fault.Invalidf("unknown_tool", "There is no tool %q. The nearest are %s. ListTools returns all.", convert.Short(name), strings.Join(nearestOf(name, p.Names()), ", "))
+		text := fmt.Sprintf("There is no tool %q. The nearest are %s.", convert.Short(name), strings.Join(p.Nearest(name), ", "))
+		if len(p.Deferrable()) > 0 {
+			text += " ToolSearch finds others."
+		}
+		return fault.Invalidf("unknown_tool", "%s", text)
 	case e.Forbidden:
-		return fault.Invalidf("unknown_tool", "This session has no tool %s. %s Nothing but a change of that rule brings it back.", name, e.Unavailable)
+		return fault.Invalidf("unknown_tool", "This session has no tool %s. %s Do without it: only the user can change that.", name, e.Unavailable)
 	case e.Deferred:
-		return fault.Invalidf("unknown_tool", "The tool %s is known by its name alone so far. Activate it with ToolSearch and the query %q, read its description and schema, and send the call again under a new id.", name, "select:"+name)
+		return fault.Invalidf("unknown_tool", "The tool %s is known by its name alone so far. Activate it with ToolSearch and the query %q, and call it with what its description and schema then say.", name, "select:"+name)
 	}
 	return fault.Invalidf("unknown_tool", "This session has no tool %s. %s", name, e.Unavailable)
-}
-
-// nearestOf returns the three names that are most like name.
-func nearestOf(name string, names []string) []string {
-	name = name[:min(len(name), 100)]
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(nearest.Distance(name, a), nearest.Distance(name, b)) })
-	return names[:min(3, len(names))]
 }
 
 // ListTools returns the tools that a session sees, or a new one on the default root would see.

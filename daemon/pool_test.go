@@ -242,6 +242,35 @@ func TestMixedPermitted(t *testing.T) {
 	}
 }
 
+// TestNamedDeferred: settings defer any tool by its name, and a model loads it by ToolSearch. A name that no tool has, and
+// that of a tool that only the model of another agent knows, are answered with what a model can do.
+func TestNamedDeferred(t *testing.T) {
+	h := kit(t, 0, `, "deferred": ["Greet", "Bash", "mcp__kit__look"]`)
+	c := h.join("s", free())
+	list := h.offers("s", tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC)
+	if prompt := list.GetDeferredPrompt(); strings.Count(prompt, "\n- ") != 3 || !strings.Contains(prompt, "- Greet\n") || strings.Contains(list.GetDefinitionsJson(), `"Greet"`) {
+		t.Errorf("prompt %s\ndefinitions %s", prompt, list.GetDefinitionsJson())
+	}
+	c.use("early", "Greet", `{}`)
+	if text := c.until("early INVALID unknown_tool").GetToolResult().GetContent()[0].GetText(); !strings.Contains(text, `ToolSearch and the query "select:Greet"`) {
+		t.Errorf("a deferred tool is refused with %q", text)
+	}
+	c.use("far", "git_commit", `{}`)
+	if text := c.until("far INVALID unknown_tool").GetToolResult().GetContent()[0].GetText(); !strings.HasSuffix(text, "ToolSearch finds others.") || strings.Contains(text, "ListTools") {
+		t.Errorf("an unknown tool is refused with %q", text)
+	}
+	c.use("load", "ToolSearch", `{"query":"select:Greet,Bash,mcp__kit__look"}`)
+	c.until("load OK")
+	for name, input := range map[string]string{"Greet": `{}`, "Bash": `{"command":"true"}`, "mcp__kit__look": `{}`} {
+		c.use(name, name, input)
+		c.until(name + " OK")
+	}
+	c.use("near", "run_terminal_cmd", `{}`)
+	if text := c.until("near INVALID unknown_tool").GetToolResult().GetContent()[0].GetText(); !strings.Contains(text, "The nearest are Bash, ") {
+		t.Errorf("an unknown tool is refused with %q", text)
+	}
+}
+
 // TestMixedAborted: the failure of one call stops its siblings wherever they run.
 func TestMixedAborted(t *testing.T) {
 	h := kit(t, 0, "")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
-	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -28,17 +27,30 @@ type asker struct {
 	approving sync.Mutex // held while servers are asked about, so that the newest settings are the last to count
 }
 
-// asked is a question that is open, or answered with yes before its call's turn has come. Used in
-// the session's update alone, but for settled.
+// asked is a question that is open, or answered with yes and not yet taken up: a call's by the call
+// when its turn comes. Used in the session's update alone, but for settled.
 type asked struct {
-	key      string              // of the call, or of what else it is about
-	use      *pipeline.Use       // nil: it is about no call
-	server   *settings.MCPServer // that it is about; nil: it is about a call
-	question pipeline.Question   // without Input and Diff, if it is about a call
-	settled  chan struct{}       // closed when done
+	subject
+	question pipeline.Question // without Input and Diff, if it is about a call
+	settled  chan struct{}     // closed when done
 	done     bool
 	input    string // what is to be run instead, as JSON; empty: as asked
 	err      error  // why it was not allowed
+}
+
+// A subject is what a question is about, and what follows from its end.
+type subject struct {
+	key string        // unique among the session's questions: that of a call, or one that no call has
+	use *pipeline.Use // the call among whose records the question stands; nil: it is about no call
+	// answered is called in the update in which an answer closes the question. no is the error of a
+	// no; nil: a yes. After a yes the question stays among the session's, closed, until it is
+	// deleted. then runs after the update; nil: nothing does.
+	answered func(its *state, no *fault.Error) (then func())
+	// decided returns what rules, settings and mode decide by now; Allow and Deny withdraw the
+	// question with ErrMoot. nil: only an answer decides.
+	decided func(pipeline.Rights) permission.Decision
+	// keeps refuses a rule of the answer that must not be kept where the answer says. nil: none is.
+	keeps func(keeping) *apierror.Error
 }
 
 // Ask puts the question, unless the same is already put, and waits for a yes.
@@ -56,7 +68,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 		} else if a != nil {
 			ask.withdraw(its, a, errMoot, "what it asks for has changed")
 		}
-		a = ask.open(its, c.Key, &c.Use, q)
+		a = ask.open(its, ask.ofCall(c, q), q)
 	})
 	if a == nil {
 		return "", ask.cannotAsk(q)
@@ -85,9 +97,26 @@ func (ask *asker) AskAhead(c *pipeline.Call, q pipeline.Question) {
 	}
 	ask.s.update(func(its *state) {
 		if its.ledger.calls[c.Key].Open && its.questions.asked[c.Key] == nil {
-			ask.open(its, c.Key, &c.Use, q)
+			ask.open(its, ask.ofCall(c, q), q)
 		}
 	})
+}
+
+// ofCall is the subject of a call's own question. A no stops the call, whether its turn has come or
+// not; a no to a form is an answer, and what follows from it is the tool's.
+func (ask *asker) ofCall(c *pipeline.Call, q pipeline.Question) subject {
+	about := subject{key: c.Key, use: &c.Use}
+	if q.Form != nil {
+		return about
+	}
+	about.answered = func(_ *state, no *fault.Error) func() {
+		if no == nil {
+			return nil
+		}
+		return func() { ask.s.queue.Stop(c.Key, no) }
+	}
+	about.decided = func(r pipeline.Rights) permission.Decision { return permission.Decide(q.Facts, r.Policy).Decision }
+	return about
 }
 
 // askAhead has the call ask before its turn has come, when others are in front of it. One goroutine
@@ -126,19 +155,40 @@ func (ask *asker) nextAhead() *pipeline.Call {
 	})
 }
 
-// open records a question, which is about no call when use is nil; nil: no client can answer.
-func (ask *asker) open(its *state, key string, use *pipeline.Use, q pipeline.Question) *asked {
+// open records a question; nil: no client can answer.
+func (ask *asker) open(its *state, about subject, q pipeline.Question) *asked {
 	if !ask.answerable(its) {
 		return nil
 	}
-	its.ledger.append(entry(use, pipeline.Asked{Question: q}))
+	its.ledger.append(entry(about.use, pipeline.Asked{Question: q}))
 	ask.s.startHooks(hook.Input{Event: hook.Notification, Message: q.Title + " needs your permission.", NotificationType: "permission_prompt"}, "permission_prompt")
-	if use != nil {
+	if about.use != nil {
 		q.Input, q.Diff = "", "" // they can be large, and the records of the call have them
 	}
-	a := &asked{key: key, use: use, question: q, settled: make(chan struct{})}
-	its.questions.asked[key] = a
+	a := &asked{subject: about, question: q, settled: make(chan struct{})}
+	its.questions.asked[about.key] = a
 	return a
+}
+
+// askAgain puts the open questions that are about no call once more, under new ids, for a stream
+// that was not there when they were put. Those about a call stand among the call's records.
+func (ask *asker) askAgain(its *state) {
+	for _, a := range its.questions.asked {
+		if a.use == nil && !a.done {
+			its.ledger.append(entry(nil, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: "it is asked again"}))
+			a.question.ID = newID("question-")
+			its.ledger.append(entry(nil, pipeline.Asked{Question: a.question}))
+		}
+	}
+}
+
+// withdrawOf takes back all questions among the records of a call.
+func (ask *asker) withdrawOf(its *state, use *pipeline.Use, reason string) {
+	for _, a := range its.questions.asked {
+		if a.use != nil && a.use.Key == use.Key {
+			ask.withdraw(its, a, errMoot, reason)
+		}
+	}
 }
 
 // Withdraw takes back the call's question, if there is one.
@@ -164,6 +214,8 @@ func (ask *asker) close(its *state, a *asked, reason string) {
 	}
 	a.done = true
 	close(a.settled)
+	close(its.questions.freed)
+	its.questions.freed = make(chan struct{})
 	its.ledger.append(entry(a.use, pipeline.Withdrawn{QuestionID: a.question.ID, Reason: reason}))
 }
 
@@ -179,34 +231,25 @@ func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	return st.session.asker.resolve(wire)
 }
 
-// resolve takes an answer from a client; the refusal explains why it does not count. A no stops the
-// call, whether its turn has come or not.
+// resolve takes an answer from a client; the refusal explains why it does not count.
 func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	rules, refused := ask.parseRules(wire.GetRemember())
 	if refused != nil {
 		return refused
 	}
 	var a *asked
-	var form bool
 	var title string
+	var then func()
 	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
 	ask.s.update(func(its *state) {
 		if a, refused = its.questions.openQuestion(wire); refused != nil {
 			return
 		}
-		if yes {
-			if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
-				a.input = input
-			}
-			ask.close(its, a, "answered: allowed")
-		} else {
-			ask.withdraw(its, a, denied(wire.GetMessage()), "answered: denied")
-			if a.server != nil {
-				its.questions.proposed[a.key] = true
-			}
+		if refused = a.refuse(rules); refused != nil {
+			return
 		}
-		form = a.question.Form != nil
 		title, rules = a.question.Title, ask.anchorRules(rules, a.question.Suggestions)
+		then = ask.answer(its, a, wire)
 		if len(rules) > 0 {
 			ask.s.Later(func(context.Context) { ask.keepRules(rules) }) // it waits for the disk, and cancels share the wire with answers
 		}
@@ -214,17 +257,43 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	if refused != nil {
 		return refused
 	}
-	if yes && a.server != nil {
-		ask.s.goUnlessStopping(func(context.Context) { ask.approve(a) })
+	if then != nil {
+		then()
 	}
-	if yes || a.use == nil {
+	if !yes && a.use != nil && wire.GetInterruptTurn() {
+		ask.s.queue.StopTurn(a.use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + title + " and stopped the turn"}, nil)
+	}
+	return nil
+}
+
+// answer closes a question with an answer. It returns what is to be run after the update; nil:
+// nothing is.
+func (ask *asker) answer(its *state, a *asked, wire *tooldv1.Answer) (then func()) {
+	var no *fault.Error
+	if wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW {
+		if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
+			a.input = input
+		}
+		ask.close(its, a, "answered: allowed")
+	} else {
+		no = denied(wire.GetMessage())
+		ask.withdraw(its, a, no, "answered: denied")
+	}
+	if a.answered == nil {
 		return nil
 	}
-	if !form { // a no to a form is an answer, and what follows from it is the tool's
-		ask.s.queue.Stop(a.use.Key, denied(wire.GetMessage()))
-	}
-	if wire.GetInterruptTurn() {
-		ask.s.queue.StopTurn(a.use.Turn, &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "the user did not allow " + title + " and stopped the turn"}, nil)
+	return a.answered(its, no)
+}
+
+// refuse returns why the question's answer must not bring one of the rules; nil: it may.
+func (about *subject) refuse(rules []keeping) *apierror.Error {
+	for _, k := range rules {
+		if about.keeps == nil {
+			break
+		}
+		if refused := about.keeps(k); refused != nil {
+			return refused
+		}
 	}
 	return nil
 }
@@ -307,12 +376,12 @@ func (ask *asker) cannotAsk(q pipeline.Question) error {
 // judged again, by what holds when their turn has come.
 func (ask *asker) rejudge(st *policySnapshot) {
 	ask.s.update(func(its *state) {
-		policy := ask.s.judge.rights(its.basis(), st).Policy
+		rights := ask.s.judge.rights(its.basis(), st)
 		for _, a := range its.questions.asked {
-			if a.done || a.question.Form != nil {
+			if a.done || a.decided == nil {
 				continue
 			}
-			switch permission.Decide(a.question.Facts, policy).Decision {
+			switch a.decided(rights) {
 			case permission.Allow:
 				ask.withdraw(its, a, pipeline.ErrMoot, "it is allowed now")
 			case permission.Deny:

@@ -96,7 +96,7 @@ func (l *sessionView) outputs() (*spool.Dir, error) {
 	if l.session != nil {
 		return l.session.outputs, nil
 	}
-	return l.daemon.sessions.outputs(l.name)
+	return l.daemon.sessions.outputs(l.name, l.meta.owner())
 }
 
 // key returns the key of the newest call with the client's id.
@@ -126,8 +126,8 @@ func (l *sessionView) key(id string) (string, error) {
 // A story is what the records of a call come to.
 type story struct {
 	state             tooldv1.CallState
-	accepted, started journal.Record // without a number: there is none
-	question          journal.Record // the open one; without a number: there is none
+	accepted, started journal.Record   // without a number: there is none
+	questions         []journal.Record // the open ones
 }
 
 func storyOf(records []journal.Record) story {
@@ -137,9 +137,10 @@ func storyOf(records []journal.Record) story {
 		case kindAccepted:
 			s.accepted = record
 		case kindQuestion:
-			s.question = record
+			s.questions = append(s.questions, record)
 		case kindWithdrawn:
-			s.question = journal.Record{}
+			withdrawn := questionID(record)
+			s.questions = slices.DeleteFunc(s.questions, func(asked journal.Record) bool { return questionID(asked) == withdrawn })
 		case kindStarted:
 			s.started, s.state = record, tooldv1.CallState_CALL_STATE_RUNNING
 		case kindResult:
@@ -147,6 +148,15 @@ func storyOf(records []journal.Record) story {
 		}
 	}
 	return s
+}
+
+// questionID returns the id of the question that a record puts or withdraws; empty: it is damaged.
+func questionID(record journal.Record) string {
+	wire, err := wireOf(record)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(wire.GetQuestion().GetQuestionId(), wire.GetQuestionWithdrawn().GetQuestionId())
 }
 
 // wireOf reads a record.
@@ -210,8 +220,8 @@ func (s *session) addOpen(response *tooldv1.GetSessionResponse, key string) erro
 			ToolUseId: a.GetToolUseId(), Name: a.GetName(), Title: a.GetTitle(), Turn: wire.GetTurn(), TurnId: wire.GetTurnId(), State: told.state,
 		})
 	}
-	if told.question.Seq > 0 {
-		wire, err := wireOf(told.question)
+	for _, question := range told.questions {
+		wire, err := wireOf(question)
 		if err != nil {
 			return err
 		}

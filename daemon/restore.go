@@ -81,17 +81,16 @@ func (x *sessionSet) bringBack(name string) (*session, error) {
 	if s, ok := x.find(name); ok {
 		return s, nil
 	}
-	s, err := x.retrieve(name)
+	s, err := x.retrieve(name, forClient)
 	if s != nil && s.meta.Anonymous {
-		s.close("the daemon was restarted") // which may wait for hooks
-		return nil, nil
+		return nil, s.close("the daemon was restarted") // which may wait for hooks
 	}
 	return s, err
 }
 
 // bringBackFor does so for a principal; nil: none of that name is open, or it belongs to another.
 func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, error) {
-	if _, missing := x.missing(name); missing && x.keptMeta(name).owner() != who {
+	if _, open := x.find(name); !open && x.has(name) && x.keptMeta(name).owner() != who {
 		return nil, nil
 	}
 	s, err := x.bringBack(name)
@@ -101,19 +100,31 @@ func (x *sessionSet) bringBackFor(who access.Principal, name string) (*session, 
 	return s, err
 }
 
-// retrieve restores the session of that name if it is lost.
-func (x *sessionSet) retrieve(name string) (*session, error) {
+// has reports whether a session of that name is open, in memory or not.
+func (x *sessionSet) has(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, missing := x.notRestored[name]
+	return missing || x.open[name] != nil || x.resting[name] != nil
+}
+
+// retrieve restores the session of that name if it is lost or at rest.
+func (x *sessionSet) retrieve(name string, why reason) (*session, error) {
 	x.making.Lock()
 	defer x.making.Unlock()
 	if s, ok := x.find(name); ok { // another was faster
 		return s, nil
 	}
 	missing, found := x.missing(name)
-	if !found {
+	r := x.atRest(name)
+	if !found && r == nil {
 		return nil, nil
 	}
 	if err := x.d.life.takesNew(); err != nil {
 		return nil, err
+	}
+	if r != nil {
+		return x.wakeLocked(r, why)
 	}
 	s, err := x.restoreSession(missing.info)
 	x.mu.Lock()
@@ -166,7 +177,7 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := x.outputs(info.Name)
+	outputs, err := x.outputs(info.Name, x.keptMeta(info.Name).owner())
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +188,17 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err := w.finish(); err != nil {
 		return nil, err
 	}
+	s, err := x.revive(log, kept, w)
+	if err != nil {
+		return nil, err
+	}
+	s.created = info.Created
+	s.update(func(its *state) { s.account.Restore(quota.Options, optionBytes(its.options, nil)) })
+	return s, nil
+}
+
+// revive puts a session together from what the journal keeps, whose calls have all ended.
+func (x *sessionSet) revive(log *journal.Log, kept map[string][]byte, w crashedSession) (*session, error) {
 	var about meta
 	if err := json.Unmarshal(kept[keyMeta], &about); err != nil {
 		return nil, fmt.Errorf("its description: %w", err)
@@ -185,27 +207,26 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := x.assemble(info.Name, about, log, places)
+	s, err := x.assemble(w.name, about, log, places)
 	if err != nil {
 		return nil, err
 	}
-	s.created = info.Created
 	s.update(func(its *state) {
-		its.ledger.calls = rows
+		its.ledger.calls = w.rows
 		for _, key := range w.inOrder() {
-			its.ledger.remember(key, rows[key])
-			its.ledger.lastTurn = max(its.ledger.lastTurn, rows[key].Turn)
+			its.ledger.remember(key, w.rows[key])
+			its.ledger.lastTurn = max(its.ledger.lastTurn, w.rows[key].Turn)
 		}
 		err = s.recall(its, kept)
-		s.account.Restore(quota.Options, optionBytes(its.options, nil))
 	})
 	if err == nil {
 		err = s.completeCheckpoints(kept)
 	}
 	if err != nil {
-		s.account.Close()
+		s.abandon(err)
+		return nil, err
 	}
-	return s, err
+	return s, nil
 }
 
 // recall takes over the state that the journal kept.

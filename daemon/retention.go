@@ -48,7 +48,7 @@ type holding struct {
 	daemon  *Daemon
 	name    string
 	log     *journal.Log // of a closed one nil, until it is needed
-	session *session     // nil: closed, or not brought back yet
+	session *session     // nil: closed, or at rest
 	closed  time.Time    // zero: it is not
 	bytes   int64
 
@@ -91,7 +91,7 @@ func (x *sessionSet) holdings() (holdings []*holding, err error) {
 		h := &holding{daemon: x.d, name: info.Name, closed: info.Sealed, bytes: info.Bytes}
 		if s, open := x.find(info.Name); open {
 			h.session, h.log = s, s.log
-		} else if h.closed.IsZero() {
+		} else if h.closed.IsZero() && x.atRest(info.Name) == nil {
 			continue
 		}
 		if h.bytes < 0 {

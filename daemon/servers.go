@@ -301,6 +301,7 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 	left := pipeline.Left(exit, t.s.daemon.user.settings)
 	t.s.update(func(its *state) {
 		its.used = time.Now()
+		t.s.asker.withdrawHosts(its, t.keyOf(task))
 		notice := pipeline.Noticed{
 			Code: "task_ended", CallID: its.ledger.idOf(t.keyOf(task)), Details: end,
 			Message: strings.TrimSpace(fmt.Sprintf("The background task %s (%s) has ended%s. %s", task.ID, task.Command, how, left)),

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -90,6 +91,7 @@ type session struct {
 	queue   *scheduler.Queue
 	outputs *spool.Dir
 	work    sync.WaitGroup // goroutines of this session that are neither calls nor streams
+	working atomic.Int64   // how many of them there are
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	gone    chan struct{} // closed when the session has stopped
@@ -136,14 +138,15 @@ type exports struct {
 
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// A sessionSet is the sessions of a daemon: those that are open, and those that a restart could not
-// bring back yet. It makes them, finds them, and brings them back from the journal.
+// A sessionSet is the sessions of a daemon: those that are open, those at rest, and those that a
+// restart could not bring back yet. It makes them, finds them, and brings them back from the journal.
 type sessionSet struct {
 	d      *Daemon
 	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
 
 	mu          sync.Mutex // guards the rest
 	open        map[string]*session
+	resting     map[string]*resting
 	notRestored map[string]notRestored
 }
 
@@ -153,20 +156,22 @@ type sessionSet struct {
 func (x *sessionSet) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
 		s, idle, err := x.tryNew(who, name, roots, options, from)
-		if idle == nil {
+		if idle == "" {
 			return s, err
 		}
-		idle.close("room was needed for another session") // which may wait for hooks
+		if err := x.closeIdle(idle, "room was needed for another session"); err != nil { // which may wait for hooks
+			return nil, err
+		}
 	}
 }
 
 // tryNew makes the session, if no idle one has to be closed for it.
-func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (made, idle *session, err error) {
+func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (made *session, idle string, err error) {
 	if name == "" {
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
-		return nil, nil, apierror.Invalidf("invalid_session_id", "session_id", "The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", convert.Short(name))
+		return nil, "", apierror.Invalidf("invalid_session_id", "session_id", "The session id %q is not a name of 1 to 64 letters, digits, dots, dashes and underscores.", convert.Short(name))
 	}
 	if len(roots) == 0 {
 		roots = []string{x.d.Root}
@@ -174,16 +179,16 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 	x.making.Lock()
 	defer x.making.Unlock()
 	if err := x.d.life.takesNew(); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	if s, ok := x.find(name); ok && s.meta.owner() != who {
-		return nil, nil, nameTaken(name)
+		return nil, "", nameTaken(name)
 	} else if ok {
-		return s, nil, nil
+		return s, "", nil
 	}
 	places, err := openPlaces(roots, x.d.locks)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	scope := scopeOf(places.Roots(), options)
 	defer func() {
@@ -192,13 +197,13 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 		}
 	}()
 	if err := checkSettings(x.d.settings.Load(scope), options); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
-	if idle, err = x.crowding(who); idle != nil || err != nil {
+	if idle, err = x.crowding(who); idle != "" || err != nil {
 		return nil, idle, err
 	}
 	made, err = x.beginLocked(who, name, places, options, from)
-	return made, nil, err
+	return made, "", err
 }
 
 // nameTaken is the error for the name of another principal's session.
@@ -225,7 +230,7 @@ func (x *sessionSet) beginLocked(who access.Principal, name string, places *work
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
 	if err := s.begin(options); err != nil {
-		s.account.Close()
+		s.abandon(err)
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
 	s.startHooks(hook.Input{Event: hook.SessionStart, Source: "startup"}, "startup") // before a client can close it
@@ -252,7 +257,7 @@ func (s *session) begin(options *tooldv1.Options) error {
 
 // assemble puts a session together around its log, new or restored.
 func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places *workspace.Workspace) (*session, error) {
-	outputs, err := x.outputs(name)
+	outputs, err := x.outputs(name, about.owner())
 	if err != nil {
 		return nil, err
 	}
@@ -291,8 +296,8 @@ func (s *session) forCalls() pipeline.Session {
 }
 
 // outputs opens the folder for what the session's calls print.
-func (x *sessionSet) outputs(session string) (*spool.Dir, error) {
-	folder, err := x.d.outputs.Dir(session)
+func (x *sessionSet) outputs(session string, owner access.Principal) (*spool.Dir, error) {
+	folder, err := x.d.outputs.Dir(session, string(owner))
 	if err != nil {
 		return nil, apierror.New(codes.Internal, "output_failed", "The outputs of session %q cannot be opened: %v.", session, err)
 	}

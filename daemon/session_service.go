@@ -31,6 +31,11 @@ type sessionServer struct {
 // GetSession returns one session.
 func (x *sessionServer) GetSession(ctx context.Context, request *tooldv1.GetSessionRequest) (*tooldv1.GetSessionResponse, error) {
 	who := principalOf(ctx)
+	if x.daemon.sessions.atRest(request.GetSessionId()) != nil {
+		if _, err := x.daemon.sessions.bringBackFor(who, request.GetSessionId()); err != nil {
+			return nil, err
+		}
+	}
 	if s := x.daemon.sessions.owned(who, request.GetSessionId()); s != nil {
 		return s.describeOpen()
 	}
@@ -91,9 +96,33 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
-	look, err := x.daemon.sessions.view(g.Context(), request)
+	var st *stream
+	err := awake(func() (*session, error) {
+		if request.GetNoFollow() {
+			return nil, nil
+		}
+		return x.daemon.sessions.bringBackFor(principalOf(g.Context()), request.GetSessionId())
+	}, func(*session) (err error) {
+		st, err = x.watcher(request, g)
+		return err
+	})
 	if err != nil {
 		return err
+	}
+	if !st.follow {
+		return st.run(g.Context())
+	}
+	x.daemon.life.countStream(1)
+	defer x.daemon.life.countStream(-1)
+	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
+	return st.serve(g.Context(), nil)
+}
+
+// watcher makes the stream of a Watch, one of the session's if that is open.
+func (x *sessionServer) watcher(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) (*stream, error) {
+	look, err := x.daemon.sessions.view(g.Context(), request)
+	if err != nil {
+		return nil, err
 	}
 	last := look.log.Last()
 	after := last
@@ -101,7 +130,7 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 		after = request.GetAfterSeq()
 	}
 	if err := beyondEnd(look.name, after, last); err != nil {
-		return err.At("after_seq")
+		return nil, err.At("after_seq")
 	}
 	s := look.session
 	if s == nil {
@@ -112,14 +141,10 @@ func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionSe
 	st.follow = look.session != nil && !request.GetNoFollow()
 	if !st.follow {
 		st.upTo = last
-		return st.run(g.Context())
+		return st, nil
 	}
-	x.daemon.life.countStream(1)
-	defer x.daemon.life.countStream(-1)
 	st.answers = request.GetAnswers()
-	s.attachments.watch(st)
-	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
-	return st.serve(g.Context(), nil)
+	return st, s.attachments.watch(st)
 }
 
 // Answer answers a question from outside of the stream.
@@ -212,11 +237,10 @@ func (x *sessionServer) KillTask(ctx context.Context, request *tooldv1.KillTaskR
 
 // CloseSession stops everything of a session and ends it.
 func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.CloseSessionRequest) (*tooldv1.CloseSessionResponse, error) {
-	s, err := x.daemon.sessions.openSession(ctx, request)
+	err := awake(func() (*session, error) { return x.daemon.sessions.openSession(ctx, request) }, func(s *session) error { return s.close("a client closed it") })
 	if err != nil {
 		return nil, err
 	}
-	s.close("a client closed it")
 	return &tooldv1.CloseSessionResponse{}, nil
 }
 
@@ -232,9 +256,9 @@ func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*
 func (s *session) openCalls() []string {
 	return view(s, func(its *state) []string {
 		keys := slices.Collect(maps.Keys(its.ledger.live))
-		for key, a := range its.questions.asked {
-			if !a.done && its.ledger.live[key] == nil {
-				keys = append(keys, key)
+		for _, a := range its.questions.asked {
+			if !a.done && a.use != nil && !slices.Contains(keys, a.use.Key) {
+				keys = append(keys, a.use.Key)
 			}
 		}
 		return keys
@@ -242,14 +266,19 @@ func (s *session) openCalls() []string {
 }
 
 // watch makes st one of the session's streams, without a role in it.
-func (at *attachments) watch(st *stream) {
-	at.s.update(func(its *state) {
+func (at *attachments) watch(st *stream) error {
+	return view(at.s, func(its *state) error {
+		if its.resting {
+			st.cursor.Close()
+			return errResting
+		}
 		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 		its.clients.streams[st] = struct{}{}
 		its.used = time.Now()
 		if its.stopping {
 			st.leave(st.closing, apierror.New(codes.Aborted, "session_closed", "The session was closed."))
 		}
+		return nil
 	})
 }
 
@@ -300,6 +329,9 @@ func (x *sessionSet) listed(who access.Principal, info journal.Info, closed bool
 		return inList(s.describe())
 	} else if ok || x.keptMeta(info.Name).owner() != who {
 		return nil
+	}
+	if r := x.atRest(info.Name); r != nil {
+		return r.describe(info)
 	}
 	if kept := x.keptSession(info); closed || !kept.GetClosed() {
 		return inList(kept)

@@ -38,7 +38,9 @@ type state struct {
 
 	options  *tooldv1.Options
 	used     time.Time // when a client last used the session
+	since    time.Time // when it was put together
 	stopping bool      // takes nothing more
+	resting  bool      // it is stopping in order to rest
 }
 
 // A ledger is the session's calls and turns, and which of its records are still needed.
@@ -67,6 +69,7 @@ type questions struct {
 	remembered []remembered
 	proposed   map[string]bool // MCP servers that users have refused or were notified of
 	canAsk     bool            // the last main stream could answer
+	freed      chan struct{}   // closed, and made again, when a question is closed
 }
 
 // clients are the streams, and what the clients behind them have, want and left.
@@ -105,13 +108,13 @@ type shell struct {
 func newState(log *journal.Log) state {
 	now := time.Now()
 	return state{
-		options: &tooldv1.Options{}, used: now,
+		options: &tooldv1.Options{}, used: now, since: now,
 		ledger: ledger{
 			log:   log,
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
 			live: map[string]*live{}, news: make(chan struct{}),
 		},
-		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}},
+		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}, freed: make(chan struct{})},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
 		toolset:   toolset{clientTools: map[string][]*clientTool{}, dynamic: &dynamicTools{}},
 		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},

@@ -160,10 +160,15 @@ func (st *stream) resume(key string) error {
 	if told.state == tooldv1.CallState_CALL_STATE_RUNNING && told.started.Seq <= st.sent {
 		st.running[key] = st.followCall(key)
 	}
-	if told.question.Seq == 0 || told.question.Seq > st.sent {
-		return nil
+	for _, question := range told.questions {
+		if question.Seq > st.sent {
+			continue
+		}
+		if err := st.sendRecord(question, func(*tooldv1.ExecuteResponse) {}); err != nil {
+			return err
+		}
 	}
-	return st.sendRecord(told.question, func(*tooldv1.ExecuteResponse) {})
+	return nil
 }
 
 // finishing reports whether the stream ends when it has caught up, and with which error: when it

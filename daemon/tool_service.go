@@ -33,12 +33,21 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	if err := t.daemon.checkOptions(request.GetOptions(), nil); err != nil {
 		return err
 	}
-	s, err := t.sessionOf(principalOf(g.Context()), request)
+	var st *stream
+	err := awake(func() (*session, error) { return t.sessionOf(principalOf(g.Context()), request) }, func(s *session) (err error) {
+		st, err = s.runTool(request, g)
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	return st.serve(g.Context(), nil)
+}
+
+// runTool takes the call of a RunTool, and returns the stream of its events.
+func (s *session) runTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService_RunToolServer) (*stream, error) {
 	if err := s.setOptions(request.GetOptions()); err != nil {
-		return err
+		return nil, err
 	}
 	s.update(func(its *state) {
 		s.attachments.recordClient(g.Context(), its, nil)
@@ -49,13 +58,10 @@ func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolServ
 	st, err := s.intake.runAlone(parseUse(request), request.GetSessionId() == "", func(event *tooldv1.ExecuteResponse) error {
 		return g.Send(&tooldv1.RunToolResponse{Event: event})
 	})
-	if err != nil {
-		if s.meta.Anonymous {
-			s.close("its call was not accepted")
-		}
-		return err
+	if err != nil && s.meta.Anonymous {
+		_ = s.close("its call was not accepted") // it never rests
 	}
-	return st.serve(g.Context(), nil)
+	return st, err
 }
 
 // runAlone takes a call as a turn of its own, and returns the stream of its events. main: the
@@ -66,9 +72,14 @@ func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteRespon
 }
 
 func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
-	stopping := view(in.s, func(its *state) bool { return its.stopping })
-	if stopping {
-		return nil, in.s.attachments.closed()
+	err := view(in.s, func(its *state) error {
+		if its.stopping {
+			return in.s.attachments.closed(its)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	after := in.s.log.Last()
 	var own *turn
@@ -89,7 +100,9 @@ func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) er
 	}
 	st := newStream(in.s, after, send)
 	st.only, st.again = key, again
-	in.s.attachments.watch(st)
+	if err := in.s.attachments.watch(st); err != nil {
+		return nil, err
+	}
 	if main {
 		in.s.update(func(its *state) { its.clients.main = st })
 	}

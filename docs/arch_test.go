@@ -72,7 +72,7 @@ var imports = map[string][]string{
 		"gen/toold/v1",
 	},
 	"daemon": {
-		"daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota",
+		"daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
 		"daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",
 		"tools/exec/background", "tools/net/egress", "tools/fault", "tools/exec/language", "tools/mcp", "tools/text/nearest",
 		"tools/fs/pathname", "tools/program", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/spool", "tools/fs/workspace",
@@ -87,8 +87,9 @@ var imports = map[string][]string{
 	"daemon/dialect":  {"tools/text/ellipsis"},
 	"daemon/guard":    {},
 	"daemon/journal":  {},
-	"daemon/pool":     {"tools"},
+	"daemon/pool":     {"tools", "tools/text/nearest"},
 	"daemon/quota":    {},
+	"daemon/sealed":   {},
 	"daemon/settings": {"scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
 	"docs/picture":    {},
 	"examples/filesearch": {
@@ -170,7 +171,7 @@ var confined = []struct {
 	{"database/sql", []string{"daemon/journal"}},
 	{"modernc.org/sqlite", []string{"daemon/journal"}},
 	{"mvdan.cc/sh/v3", []string{"tools/exec/shell"}},
-	{"golang.org/x/image", []string{"tools/media/image"}},
+	{"golang.org/x/image", []string{"tools/media/image", "tools/media/pdf"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd", "tools/mcp"}},
 	{"github.com/ledongthuc/pdf", []string{"tools/media/pdf"}},
 	{"github.com/sourcegraph/jsonrpc2", []string{"tools/exec/language"}},

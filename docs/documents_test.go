@@ -30,7 +30,7 @@ var (
 // What the documents name between backquotes as a file, a folder or a test is there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	tests := testNames(t)
-	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/errors.md", "docs/lsp.md", "docs/mcp.md", "docs/pool.md", "docs/tools-of-your-own.md", "docs/tools.md", "docs/regrets.md", "docs/performance.md", "docs/security.md", "docs/remote.md", "docs/secrets.md", "docs/settings.md", "docs/mcp-server.md", "examples/clients/README.md"} {
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/errors.md", "docs/lsp.md", "docs/mcp.md", "docs/pool.md", "docs/tools-of-your-own.md", "docs/tools.md", "docs/regrets.md", "docs/departures.md", "docs/performance.md", "docs/security.md", "docs/remote.md", "docs/secrets.md", "docs/settings.md", "docs/mcp-server.md", "examples/clients/README.md"} {
 		for _, match := range quoted.FindAllStringSubmatch(document(t, name), -1) {
 			word := match[1]
 			switch {
@@ -98,6 +98,31 @@ func TestPromisesNameTheirTests(t *testing.T) {
 				t.Errorf("promise P%d is said to be held by %s, which is not in %s", n, name, file)
 			}
 		}
+	}
+}
+
+// Each row of docs/departures.md, but for what is out of scope, ends with a test or a file that holds it.
+func TestDeparturesAreHeld(t *testing.T) {
+	listed, outside, _ := strings.Cut(document(t, "docs/departures.md"), "\n## Out of scope\n")
+	tests, rows := testNames(t), 0
+	for line := range strings.Lines(listed) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| elsewhere |") {
+			continue
+		}
+		rows++
+		holders := quoted.FindAllStringSubmatch(cells[len(cells)-1], -1)
+		if len(cells) != 4 || len(holders) == 0 {
+			t.Errorf("docs/departures.md has a row without reason or holder: %s", line)
+		}
+		for _, holder := range holders {
+			if name := holder[1]; !tests[name] && (!looksLikeFile(name) || !exists(name)) {
+				t.Errorf("docs/departures.md names %s, which is neither a test nor a file", name)
+			}
+		}
+	}
+	if rows < 40 || !strings.Contains(outside, "`tool_choice`") {
+		t.Errorf("docs/departures.md has %d departures, and what is out of scope is %q", rows, outside)
 	}
 }
 

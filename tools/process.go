@@ -83,11 +83,24 @@ func (p *Printed) Text(x spool.Excerpt, path string) (string, *Spill) {
 // reserved for notes.
 func OutputRoom(maxChars int) int { return max(maxChars-1000, maxChars/2) }
 
+// outputRetry is when a call that met a limit of several outputs may be sent again, in seconds: when
+// others may have ended, whose outputs make room. Ours.
+const outputRetry = 10
+
+// overLimit is which limit was reached, for programs. The status is what a method would have been
+// refused with.
+type overLimit struct {
+	Status     string  `json:"status"`
+	Scope      string  `json:"scope"`
+	Limit      int64   `json:"limit_bytes"`
+	RetryAfter float64 `json:"retry_after_seconds"`
+}
+
 // OutputFault returns the error of a process that was stopped because its output could not be kept:
 // a full disk and a full quota are not its own failures.
 func OutputFault(what string, err error, out *spool.Output) error {
 	if shared, ok := errors.AsType[*spool.LimitError](err); ok {
-		return fault.Failedf("output_limit", "The %s was stopped because its output would have taken %s over their limit of %d bytes, and no output of an ended call is left to remove. The first %d bytes are in %s. Make it print less, or write to a file.", what, shared.Of, shared.Bytes, out.Total(), out.Path())
+		return fault.Failedf("output_limit", "The %s was stopped because its output would have taken %s over their limit of %d bytes, and no output of an ended call is left to remove. The first %d bytes are in %s. Make it print less or write to a file, or send it again under a new id in %d s, when others may have ended.", what, shared.Of, shared.Bytes, out.Total(), out.Path(), outputRetry).With(overLimit{"RESOURCE_EXHAUSTED", string(shared.Of), shared.Bytes, outputRetry})
 	}
 	switch {
 	case errors.Is(err, spool.ErrLimit):

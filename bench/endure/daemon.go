@@ -54,10 +54,12 @@ func newServer(binary, dir string) (*server, error) {
 }
 
 func (d *server) root() string   { return filepath.Join(d.dir, "root") }
+func (d *server) state() string  { return filepath.Join(d.dir, "state") }
 func (d *server) socket() string { return filepath.Join(d.dir, "toold.sock") }
 
-// start returns when the daemon reports that it serves. It lives until kill or stop.
-func (d *server) start() error {
+// start starts the daemon with flags beside the usual ones, and returns when it reports that it serves. It lives until kill
+// or stop.
+func (d *server) start(flags ...string) error {
 	ready, said, err := os.Pipe()
 	if err != nil {
 		return err
@@ -68,7 +70,8 @@ func (d *server) start() error {
 		return errors.Join(err, said.Close())
 	}
 	defer log.Close()
-	d.cmd = exec.Command(d.binary, "serve", "--socket", d.socket(), "--state-dir", filepath.Join(d.dir, "state"), "--root", d.root(), "--ready-fd", "3")
+	d.cmd = exec.Command(d.binary, "serve", "--socket", d.socket(), "--state-dir", d.state(), "--root", d.root(), "--ready-fd", "3")
+	d.cmd.Args = append(d.cmd.Args, flags...)
 	d.cmd.Env = []string{"HOME=" + filepath.Join(d.dir, "home"), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
 	d.cmd.Stdout, d.cmd.Stderr, d.cmd.ExtraFiles = log, log, []*os.File{said}
 	err = d.cmd.Start()

@@ -56,10 +56,12 @@ func TestFlap(t *testing.T) {
 	}
 }
 
-// TestMemory is the bounded part of `make memory`: 200 MiB of buffers, of which 128 are held, and more options than go into one
-// message.
+// TestMemory is the bounded part of `make memory`: 200 MiB of buffers and more options than go into one message.
 func TestMemory(t *testing.T) {
-	b := burden{editors: 10, buffers: 4, bufferBytes: 5 << 20, holders: 45, optionBytes: 100_000, peak: 512 << 10, idle: 90 << 10}
+	b := burden{
+		editors: 10, buffers: 4, bufferBytes: 5 << 20, holders: 45, optionBytes: 100_000, envBytes: 20_000, toolBytes: 10_000,
+		spillers: 3, spillBytes: 16 << 20, peak: 640 << 10, idle: 90 << 10, within: 5 * time.Minute,
+	}
 	if err := memory(t.Context(), binary, b, t.Output()); err != nil {
 		t.Fatal(err)
 	}

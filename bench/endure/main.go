@@ -18,7 +18,7 @@ import (
 const usage = `usage: endure crash [-kills 1000] [-seed 1] [-from 0] [-toold .bin/toold]
        endure flap  [-for 1m] [-every 1s] [-toold .bin/toold]
        endure soak  [-for 10m] [-clients 8] [-seed 1]
-       endure memory [-editors 10] [-holders 245] [-toold .bin/toold]`
+       endure memory [-editors 10] [-holders 255] [-spillers 9] [-toold .bin/toold]`
 
 func main() {
 	if sandbox.WatcherMain(os.Args) {
@@ -55,12 +55,14 @@ func run(ctx context.Context, args []string) error {
 		clients := flags.Int("clients", 8, "how many at once")
 		act = func() error { return soak(ctx, *span, *clients, *seed, os.Stdout) }
 	case "memory":
-		b := burden{buffers: 4, idle: 60 << 10}
-		flags.IntVar(&b.editors, "editors", 10, "sessions with 4 buffers each")
-		flags.IntVar(&b.bufferBytes, "buffer-bytes", 15<<20, "bytes of a buffer")
-		flags.IntVar(&b.holders, "holders", 245, "sessions with large options")
-		flags.IntVar(&b.optionBytes, "option-bytes", 200_000, "bytes of each one's settings")
-		flags.Int64Var(&b.peak, "peak", 640<<10, "KiB that the daemon may take for the buffers")
+		b := whole
+		flags.IntVar(&b.editors, "editors", b.editors, "sessions with 4 buffers each")
+		flags.IntVar(&b.holders, "holders", b.holders, "sessions with large options")
+		flags.IntVar(&b.optionBytes, "option-bytes", b.optionBytes, "bytes of the settings of each of these")
+		flags.IntVar(&b.envBytes, "env-bytes", b.envBytes, "bytes of the environment of each")
+		flags.IntVar(&b.spillers, "spillers", b.spillers, "sessions with long outputs")
+		flags.Int64Var(&b.peak, "peak", b.peak, "KiB that the daemon may take")
+		flags.Int64Var(&b.idle, "idle", b.idle, "KiB that the daemon may take when they have left")
 		act = func() error { return memory(ctx, *toold, b, os.Stdout) }
 	case "flapping": // the client that flap kills
 		return flapping(ctx, args[1:])

@@ -1,5 +1,5 @@
-// What clients have the daemon hold, and what it releases when they have left: its resident memory,
-// from outside.
+// What clients have the daemon hold, and what it releases when they have left: its resident memory, from outside. All kinds
+// at once: buffers of several principals' editors, outputs, and as many sessions with large options as there may be.
 
 package main
 
@@ -8,17 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/toold/toold/bench/wire"
+	toold "github.com/toold/toold/clients/go"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -29,118 +29,192 @@ type burden struct {
 	bufferBytes int   // of each buffer
 	holders     int   // sessions with large options
 	optionBytes int   // of each one's settings
-	peak        int64 // KiB that the daemon may have at its peak, while editors send
+	envBytes    int   // of each one's environment
+	toolBytes   int   // of the description of each one's client tool
+	spillers    int   // sessions that print, one after the other
+	spillBytes  int   // of each; the first prints three times that, and a session may keep twice that
+	peak        int64 // KiB that the daemon may have at its peak
 	idle        int64 // KiB that it may have once they have left
+	within      time.Duration
 }
 
-// leaveTime is how long after its clients have left the daemon may keep their memory.
-const leaveTime = 30 * time.Second
+// whole is the burden of "make memory": 600 MiB of buffers, more than 1 GiB of outputs, and more than 64 MiB of options.
+var whole = burden{
+	editors: 10, buffers: 4, bufferBytes: 15 << 20,
+	holders: 255, optionBytes: 250_000, envBytes: 40_000, toolBytes: 16_000,
+	spillers: 9, spillBytes: 128 << 20,
+	peak: 768 << 10, idle: 60 << 10, within: 30 * time.Second,
+}
 
-// memory burdens a daemon with buffers, waits until their memory is given back, burdens it with options, and lists the
-// sessions.
+// principals are those on TCP. The machine's own user comes over the socket.
+var principals = []string{"ann", "bob"}
+
+// A crowd is the clients of one run. Each principal has two connections: the clients of the first one leave politely, and the
+// other is cut off.
+type crowd struct {
+	*server
+	burden
+	links []*toold.Conn // the machine's own user's two first
+
+	mu     sync.Mutex // guards the rest
+	polite []*wire.Stream
+	counts map[string]int // of what was taken and of what was refused, by kind and limit
+}
+
+// memory burdens a daemon with everything at once, has the command line list the sessions, and waits until the memory is given
+// back. The sessions still have their options then.
 func memory(ctx context.Context, binary string, b burden, out io.Writer) (err error) {
-	d, err := startServer(binary, "memory")
+	c, err := gather(ctx, binary, b)
 	if err != nil {
 		return err
 	}
-	defer func() { d.kill(); err = errors.Join(err, os.RemoveAll(d.dir)) }()
-	if err := d.bearEditors(ctx, b, out); err != nil {
+	defer func() { c.kill(); err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	if err := c.report(out, "alone"); err != nil {
 		return err
 	}
-	if err := d.returnsMemory(ctx, b.idle, out); err != nil {
+	if err := c.bear(ctx); err != nil {
 		return err
 	}
-	return d.bearOptions(ctx, b, out)
+	for _, kind := range slices.Sorted(maps.Keys(c.counts)) {
+		fmt.Fprintf(out, "%5d %s\n", c.counts[kind], kind)
+	}
+	if err := errors.Join(c.report(out, "all attached"), c.list(ctx, out)); err != nil {
+		return err
+	}
+	if err := c.leave(); err != nil {
+		return err
+	}
+	if err := c.returnsMemory(ctx, out); err != nil {
+		return err
+	}
+	return c.keeps(ctx)
 }
 
-// bearEditors has editors send their buffers, and returns when they have left.
-func (d *server) bearEditors(ctx context.Context, b burden, out io.Writer) error {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	const line = "a line of a text that an editor holds\n"
-	text := strings.Repeat(line, b.bufferBytes/len(line))
-	refused := 0
-	for n := range b.editors {
-		untaken, err := d.edit(ctx, fmt.Sprintf("editor-%d", n), b.buffers, text)
-		if err != nil {
+// gather starts a daemon that serves TCP too, and connects to it.
+func gather(ctx context.Context, binary string, b burden) (_ *crowd, err error) {
+	dir, err := os.MkdirTemp("", "memory")
+	if err != nil {
+		return nil, err
+	}
+	d, err := newServer(binary, dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &crowd{server: d, burden: b, counts: map[string]int{}}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	if err := d.start("--listen", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	return c, c.connectAll(ctx)
+}
+
+// prepare writes the tokens and the settings that the daemon finds.
+func (c *crowd) prepare() error {
+	var tokens strings.Builder
+	for _, name := range principals {
+		fmt.Fprintf(&tokens, "%s %s\n", name, tokenOf(name))
+	}
+	limits := fmt.Sprintf(`{"limits": {"session_output_bytes": %d}}`, 2*c.spillBytes)
+	for path, text := range map[string]string{
+		filepath.Join(c.state(), "tokens"):                          tokens.String(),
+		filepath.Join(c.dir, "home", ".config/toold/settings.json"): limits,
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			return err
 		}
-		refused += untaken
-	}
-	peak, err := wire.Figure(d.cmd.Process.Pid, "VmHWM")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%d sessions with %d buffers of %d bytes: %d were refused, peak %d MiB\n", b.editors, b.buffers, len(text), refused, peak>>10)
-	if peak > b.peak {
-		return violation{fmt.Errorf("the daemon took %d KiB, and may take %d", peak, b.peak)}
 	}
 	return nil
 }
 
-// edit attaches an editor that sends buffers and then only listens, and returns how many of them were refused.
-func (d *server) edit(ctx context.Context, session string, buffers int, text string) (refused int, err error) {
-	stream, err := d.open(ctx, &tooldv1.Attach{SessionId: session, Roots: []string{d.root()}, Capabilities: &tooldv1.Capabilities{Buffers: true}})
+// tokenOf returns the token of a principal, which guards nothing.
+func tokenOf(name string) string { return strings.Repeat(name, 10) }
+
+// connectAll makes two connections for each principal.
+func (c *crowd) connectAll(ctx context.Context) error {
+	info, err := c.conn.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for n := range buffers {
-		path := filepath.Join(d.root(), session, fmt.Sprint(n))
-		if err := stream.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BufferChanged{BufferChanged: &tooldv1.BufferChanged{
-			Path: path, Version: 1, Content: text,
-		}}}); err != nil {
-			return 0, err
+	address := ""
+	for _, l := range info.GetListeners() {
+		if after, is := strings.CutPrefix(l.GetAddress(), "tcp://"); is {
+			address = after
 		}
 	}
-	if err := stream.Send(&tooldv1.ExecuteRequest{}); err != nil { // its notice comes when the buffers have been taken
-		return 0, err
+	add := func(link *toold.Conn, err2 error) {
+		err = errors.Join(err, err2)
+		c.links = append(c.links, link)
 	}
-	for {
-		event, err := stream.Recv()
-		if err != nil {
-			return 0, err
+	for range 2 {
+		add(wire.Dial(c.socket()))
+	}
+	for _, name := range principals {
+		for range 2 {
+			add(wire.DialTCP(address, tokenOf(name)))
 		}
-		notice := event.GetNotice()
-		switch word := notice.GetDetails().GetFields()["status"].GetStringValue(); notice.GetCode() {
-		case "":
-		case "unknown_message":
-			return refused, nil
-		case "buffer_too_large":
-			refused++
-			if word != "RESOURCE_EXHAUSTED" {
-				return 0, violation{fmt.Errorf("a refusal without its type: %v", notice)}
+	}
+	return err
+}
+
+// leave has the clients of every first connection end their streams, and cuts the others off.
+func (c *crowd) leave() error {
+	for n, link := range c.links {
+		if n%2 == 1 {
+			link.Close()
+		}
+	}
+	for _, stream := range c.polite {
+		if err := stream.CloseSend(); err != nil {
+			return err
+		}
+		for {
+			if _, err := stream.Recv(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return fmt.Errorf("leaving: %w", err)
 			}
-		default:
-			return 0, violation{fmt.Errorf("unexpected: %v", notice)}
 		}
 	}
+	return nil
 }
 
-// open attaches a stream that lives until ctx ends.
-func (d *server) open(ctx context.Context, attach *tooldv1.Attach) (*wire.Stream, error) {
-	stream, err := wire.Attach(ctx, d.conn, attach)
-	if err == nil {
-		_, err = stream.Recv()
+// report prints what the daemon takes up.
+func (c *crowd) report(out io.Writer, when string) error {
+	pid := c.cmd.Process.Pid
+	figures := map[string]int64{}
+	for _, name := range []string{"VmRSS", "VmHWM", "Threads"} {
+		n, err := wire.Figure(pid, name)
+		if err != nil {
+			return err
+		}
+		figures[name] = n
 	}
-	return stream, err
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	fmt.Fprintf(out, "%s: %d MiB, peak %d MiB, %d threads, %d descriptors\n",
+		when, figures["VmRSS"]>>10, figures["VmHWM"]>>10, figures["Threads"], len(files))
+	if figures["VmHWM"] > c.peak {
+		return violation{fmt.Errorf("the daemon took %d KiB, and may take %d", figures["VmHWM"], c.peak)}
+	}
+	return err
 }
 
-// returnsMemory waits until the daemon has no more than so many KiB.
-func (d *server) returnsMemory(ctx context.Context, most int64, out io.Writer) error {
+// returnsMemory waits until the daemon has no more than it may have.
+func (c *crowd) returnsMemory(ctx context.Context, out io.Writer) error {
 	left := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		now, err := wire.Figure(d.cmd.Process.Pid, "VmRSS")
+		now, err := wire.Figure(c.cmd.Process.Pid, "VmRSS")
 		if err != nil {
 			return err
 		}
-		if now <= most {
-			fmt.Fprintf(out, "%d MiB %s after they had left\n", now>>10, time.Since(left).Round(time.Second))
-			return nil
+		if now <= c.idle {
+			return c.report(out, time.Since(left).Round(time.Second).String()+" after they had left")
 		}
-		if time.Since(left) > leaveTime {
-			return violation{fmt.Errorf("%s after its clients had left the daemon still has %d KiB, and may have %d", leaveTime, now, most)}
+		if time.Since(left) > c.within {
+			return violation{fmt.Errorf("%s after its clients had left the daemon still has %d KiB, and may have %d", c.within, now, c.idle)}
 		}
 		select {
 		case <-tick.C:
@@ -150,31 +224,21 @@ func (d *server) returnsMemory(ctx context.Context, most int64, out io.Writer) e
 	}
 }
 
-// bearOptions makes sessions with large options, which are taken or refused, and has the command line list them.
-func (d *server) bearOptions(ctx context.Context, b burden, out io.Writer) error {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	taken := 0
-	for n := range b.holders {
-		settings := fmt.Sprintf(`{"env":{"LONG_%d":%q}}`, n, strings.Repeat("x", b.optionBytes))
-		_, err := d.open(ctx, &tooldv1.Attach{
-			SessionId: fmt.Sprintf("holder-%d", n), Roots: []string{d.root()}, Options: &tooldv1.Options{SettingsJson: proto.String(settings)},
-		})
-		switch {
-		case err == nil:
-			taken++
-		case status.Code(err) != codes.ResourceExhausted:
-			return err
-		}
-	}
-	listed, err := exec.CommandContext(ctx, d.binary, "sessions", "--socket", d.socket()).CombinedOutput()
+// list has the command line list the sessions of the machine's own user.
+func (c *crowd) list(ctx context.Context, out io.Writer) error {
+	listed, err := exec.CommandContext(ctx, c.binary, "sessions", "--socket", c.socket()).CombinedOutput()
 	if err != nil {
 		return violation{fmt.Errorf("toold sessions: %w\n%s", err, listed)}
 	}
-	rows := strings.Count(string(listed), "\n") - 1 // the heading
-	fmt.Fprintf(out, "%d sessions with settings of %d bytes: %d were taken, toold sessions lists %d in all\n", b.holders, b.optionBytes, taken, rows)
-	if rows != b.editors+taken {
-		return violation{fmt.Errorf("toold sessions lists %d sessions, and there are %d:\n%s", rows, b.editors+taken, listed)}
+	rows, all := strings.Count(string(listed), "\n")-1, c.counts[holding] // without the heading
+	for n := range c.editors {
+		if n%len(c.links) < 2 {
+			all++
+		}
+	}
+	fmt.Fprintf(out, "toold sessions lists %d\n", rows)
+	if rows != all {
+		return violation{fmt.Errorf("toold sessions lists %d sessions, and there are %d", rows, all)}
 	}
 	return nil
 }

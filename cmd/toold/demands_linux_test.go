@@ -32,7 +32,7 @@ func by(text string, tests ...string) held { return held{text, tests} }
 
 // bareTests are those that try the fallback without the program that takes namespaces away, or for which tiers do not matter: no
 // process is started.
-var bareTests = []string{"TestDoors", "TestNamedFilesAreFound"}
+var bareTests = []string{"TestDoors", "TestNamedFilesAreFound", "TestWalkAround"}
 
 // demands are those of the sections in which they are listed.
 var demands = []struct {
@@ -177,6 +177,29 @@ var demands = []struct {
 			"a client that may answer does so from anywhere, and what a call has started does not",
 			by("yes", "TestAnswer", "TestAttachAnswersForMCP", "TestCallsAnswerNothing", "TestCallsTrustNothing"), by("yes; no sockets", "TestDoors"),
 			by("yes", "TestCallsTrustNothingWithoutNamespaces"),
+		},
+	}},
+	{"What a result says, and what stays guarded", []demand{
+		{
+			"with `merged_output` the order of stdout and stderr is exact, and the memory of a command is its own",
+			by("yes", "TestMergedOutput"), by("yes", "TestMergedOutput"), by("yes", "TestMergedOutputWithoutNamespaces"),
+		},
+		{
+			"an output that was too long for its result can be read by later sessions of the same user and root",
+			by("yes", "TestSpilledOutputIsReadable", "TestSpilledOutputIsReadableAsNobody"), by("yes", "TestSpilledOutputIsReadable"),
+			by("yes", "TestSpilledOutputIsReadableWithoutNamespaces"),
+		},
+		{
+			"a PDF page without text comes as an image; the document, or each page, in the form that is asked for",
+			by("a reader needs no more than fast", "TestScannedPDF"), by("yes", "TestScannedPDF"), by("yes", "TestScannedPDFWithoutNamespaces"),
+		},
+		{
+			"what a program leaves where editors, agents and build tools would obey it is moved aside",
+			by("yes", "TestProtectedNames"), by("nothing is written", "TestDoors"), by("yes", "TestProtectedNamesWithoutNamespaces"),
+		},
+		{
+			"a deny rule sees a command through wrappers, shells, containers and the texts of other programs",
+			by("decided before the start", "TestWalkAround"), by("decided before the start", "TestWalkAround"), by("decided before the start", "TestWalkAround"),
 		},
 	}},
 }

@@ -93,6 +93,10 @@ var decisionCases = []hookCase{
 		story: []string{"DENIED rule_denied"}, texts: []string{"Bash(touch *) in WS/.toold/settings.json:1 denies `touch made`"}, not: []string{"made"},
 	},
 	{
+		name: "not told of what a rule denies", permissions: denyRule, scripts: []string{"touch told"},
+		story: []string{"DENIED rule_denied"}, not: []string{"made", "told"},
+	},
+	{
 		name: "allow against an ask rule", permissions: askRule, scripts: []string{decides("allow", "known")}, answer: no,
 		story: []string{"asks", "withdrawn: answered: denied", "DENIED client_denied"}, not: []string{"made"},
 	},

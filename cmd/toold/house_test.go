@@ -277,13 +277,16 @@ func (c *talk) run(id, command string) *tooldv1.ToolResult {
 	return c.finish(id, yes)
 }
 
-// finish ends the turn, and returns the result of a call when the turn is over. Questions are answered so.
+// finish ends the turn, and returns the result of a call when the turn is over. Questions are answered so, but those about
+// hosts with no: no test reaches for the world.
 func (c *talk) finish(id string, decision tooldv1.Decision) (result *tooldv1.ToolResult) {
 	c.t.Helper()
 	c.endTurn()
 	for {
 		event := c.until("")
-		if q := event.GetQuestion(); q != nil {
+		if q := event.GetQuestion(); q.GetConnection() != nil {
+			c.answer(answer(q, no))
+		} else if q != nil {
 			c.answer(answer(q, decision))
 		}
 		if r := event.GetToolResult(); r.GetToolUseId() == id {

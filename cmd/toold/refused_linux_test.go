@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -19,7 +21,12 @@ echo begins
 while :; do curl -sS https://host.example/x; sleep 0.01; done
 `
 
-// TestRefusedTenTimes: a host that is refused ten times ends the call, which names the host, the setting and the value; fewer do
+// answerless is what a client attaches with that lets commands run and answers no questions.
+func answerless(root string) *tooldv1.Attach {
+	return &tooldv1.Attach{Roots: []string{root}, Options: &tooldv1.Options{SettingsJson: proto.String(`{"permissions": {"allow": ["Bash"]}}`)}}
+}
+
+// TestRefusedTenTimes: where nobody can be asked, a host that is refused ten times ends the call, which names the host, the setting and the value; fewer do
 // not, and a background task goes on.
 func TestRefusedTenTimes(t *testing.T) {
 	h := ordinary(t)
@@ -34,7 +41,7 @@ func TestRefusedTenTimes(t *testing.T) {
 		"loop.sh": refusedOften, "nine.sh": "for i in 1 2 3 4 5 6 7 8 9; do curl -sS https://host.example/x; done; echo ends",
 		"two.sh": "for i in 1 2 3 4 5 6; do curl -sS https://a.example/; curl -sS http://b.example/; done; echo ends",
 	})
-	c := h.attach(t, in(root, nil))
+	c := h.attach(t, answerless(root))
 	r := c.run("1", "sh loop.sh")
 	expect(t, textIn(r), outcome(r), "ERROR host_refused")
 	holds(t, "the result", textIn(r), "begins", "host.example", "10 times", `"allowedDomains":["host.example"]}}} to `+h.user())
@@ -76,10 +83,10 @@ func TestPackageManagersGiveUp(t *testing.T) {
 			if exec.Command(program, "--version").Run() != nil {
 				skip(t, "install "+program)
 			}
-			c := h.attach(t, in(h.room(t, strings.ReplaceAll(name, " ", "-"), map[string]string{
+			c := h.attach(t, answerless(h.room(t, strings.ReplaceAll(name, " ", "-"), map[string]string{
 				"package.json": `{"name": "x", "version": "1.0.0", "dependencies": {` + strings.Join(dependencies, ",") + `}}`,
 				"Cargo.toml":   "[package]\nname = \"x\"\nversion = \"0.1.0\"\n[dependencies]\nserde = \"1\"\n", "url": "https://github.com/a/b\n", "lock": lock,
-			}), nil))
+			})))
 			c.use("1", "Bash", fmt.Sprintf(`{"command": %q, "timeout": 60000}`, x.command))
 			r := c.finish("1", yes)
 			if r.GetOutcome() != tooldv1.Outcome_OUTCOME_ERROR {

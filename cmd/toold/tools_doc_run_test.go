@@ -287,10 +287,10 @@ func sortedKeys(m map[string]any) (keys []string) {
 func normal(dir, root, site string) func(string) string {
 	places := strings.NewReplacer(root, "/work/demo", site, "http://127.0.0.1:PORT", filepath.Join(dir, "state"), "/home/me/.local/state")
 	outputs := regexp.MustCompile(`(/home/me/\.local/state/toold/\S*?/)[^/\s"]+(\.out\b)`)
-	peak := regexp.MustCompile(`("max_rss_bytes": ?)\d+`)
+	peak := regexp.MustCompile(`"max_rss_bytes": ?\d+,\s*`) // depends on what the daemon has held
 	return func(text string) string {
 		text = outputs.ReplaceAllString(places.Replace(text), "${1}ID$2")
-		return peak.ReplaceAllString(text, "${1}3891200")
+		return peak.ReplaceAllString(text, "")
 	}
 }
 

@@ -91,7 +91,6 @@ type fileState struct {
 	first  *workspace.Snapshot // what it held first
 	last   *workspace.Snapshot // the last state that calls left in it
 	inside *workspace.Snapshot // what is written into it, since it has several names
-	writes bool                // a step does that
 	users  []string            // which paths have it, or are to have it; in order
 	had    map[string]bool     // which paths ever had it
 	made   string              // where it is made again, if it has several names; empty: not yet
@@ -258,8 +257,8 @@ func (p *planner) put(real string, want workspace.Snapshot) (put workspace.Put, 
 	now := p.now[real]
 	put = workspace.Put{Real: real, Now: now, Want: want}
 	there := p.file(now.ID)
-	if there.inside != nil && !there.writes && want.Kind != workspace.Directory {
-		put.Into, there.writes, needed = there.inside, true, true
+	if there.inside != nil && p.writer(now.ID) == real {
+		put.Into, needed = there.inside, true
 	}
 	same := now.Same(want)
 	if there.inside != nil && now.ID == want.ID {
@@ -279,6 +278,22 @@ func (p *planner) put(real string, want workspace.Snapshot) (put workspace.Put, 
 		}
 	}
 	return put, needed || !same || put.From != "" || now.Names > 1 || p.shared(real, now.ID)
+}
+
+// writer returns the path by which a file is written in place, that is not to become a directory: if
+// possible one that keeps the file, so that the restore records what it changes.
+func (p *planner) writer(id workspace.FileID) (found string) {
+	for _, user := range p.file(id).users {
+		want, wanted := p.want[user]
+		switch {
+		case !wanted || p.now[user].ID != id || want.Kind == workspace.Directory:
+		case want.ID == id:
+			return user
+		case found == "":
+			found = user
+		}
+	}
+	return found
 }
 
 // shared reports that another path has the file, or is to have it.

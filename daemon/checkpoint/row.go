@@ -35,6 +35,8 @@ type Row struct {
 	Ended bool `json:"ended,omitempty"`
 	// Restored is set when the call put back what others had changed.
 	Restored *Restored `json:"restored,omitempty"`
+
+	fresh []string // see workspace.SnapshotSet.New; set by Extend
 }
 
 // A File is what a call found at a path, and what it left there.
@@ -141,7 +143,7 @@ func (r *Row) Begin(found workspace.SnapshotSet) {
 
 // Found returns what Begin was given.
 func (r *Row) Found() *workspace.SnapshotSet {
-	found := &workspace.SnapshotSet{Snapshots: map[string]workspace.Snapshot{}, Gaps: r.Gaps}
+	found := &workspace.SnapshotSet{Snapshots: map[string]workspace.Snapshot{}, Gaps: r.Gaps, New: r.fresh}
 	for _, f := range r.Files {
 		found.Snapshots[string(f.Real)] = f.Before
 	}
@@ -203,6 +205,16 @@ func (f File) differs() bool {
 
 // moved reports the same, or that the path has another file with the same content: by its other names that may count later.
 func (f File) moved() bool { return f.differs() || f.Before.ID != f.After.ID }
+
+// NotKept returns what the call has changed and cannot be put back, each with the reason.
+func (r *Row) NotKept() (missing []workspace.Gap) {
+	for _, f := range r.Files {
+		if f.Before.Kind == workspace.Unkept && f.differs() {
+			missing = append(missing, workspace.Gap{Real: string(f.Real), Why: f.Before.Why})
+		}
+	}
+	return append(missing, r.Gaps...)
+}
 
 // Names calls visit with every hash in the row.
 func (r *Row) Names(visit func(hash string)) {

@@ -50,6 +50,14 @@ func (s *Store) Sweep(rows func() (map[string]time.Time, error), limit int64, ol
 	if err != nil {
 		return 0, err
 	}
+	err = s.recorded(oldest, func(hash string, at time.Time) {
+		if at.After(used[hash]) {
+			used[hash] = at
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
 	found, err := s.list(used, unnamed)
 	if err != nil {
 		return 0, err

@@ -63,8 +63,16 @@ func Question(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 		InputJson: Shortened(Visible(q.Input), ShownInput), InputDigest: q.Digest,
 		Diff: Shortened(Visible(q.Diff), ShownDiff), Reason: Shortened(displayed(q.Verdict.Text), ShownReason),
 		Level: tooldv1.Level(q.Verdict.Level), Suggestions: Each(q.Suggestions, suggestionOf), Grounds: groundsOf(q.Verdict.Reasons), Effects: effectsOf(q.Facts),
-		FormSchemaJson: formOf(q.Form),
+		FormSchemaJson: formOf(q.Form), Connection: connectionOf(q.Host),
 	}
+}
+
+// connectionOf returns what a process wants to connect to; nil: the question is about something else.
+func connectionOf(to *sandbox.Host) *tooldv1.Connection {
+	if to == nil {
+		return nil
+	}
+	return &tooldv1.Connection{Host: Clean(to.Name), Port: uint32(to.Port), Program: displayed(to.Program)}
 }
 
 // formOf returns the schema of what a tool wants to know, which is no longer than ShownInput;

@@ -109,11 +109,21 @@ type Pool struct {
 	byName   map[string]*Entry
 }
 
-// Assemble puts entries into one order. Tools of MCP servers are deferred when there are more than
-// deferAbove tools up to the end of their block, or when the definitions of those are large;
-// negative: never. What is always loaded, and what is among active, is not deferred for their
-// number. Without ToolSearch nothing is, since nothing could be activated.
-func Assemble(entries []Entry, deferAbove int, active []string) *Pool {
+// A Deferral is which tools a pool defers. Without ToolSearch it defers none, since none could be
+// activated.
+type Deferral struct {
+	// Above is the number of tools, up to the end of the block of MCP servers, above which those of
+	// MCP servers are deferred, unless they are always loaded. Large definitions have the same
+	// effect. Negative: nothing is deferred, for whatever reason.
+	Above int
+	// Named are tools that are deferred however many there are; see Names.
+	Named []string
+	// Active are the names of tools that were activated.
+	Active []string
+}
+
+// Assemble puts entries into one order, and defers what d says.
+func Assemble(entries []Entry, d Deferral) *Pool {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Spec.Origin, b.Spec.Origin), cmp.Compare(a.Spec.Name, b.Spec.Name))
@@ -128,8 +138,8 @@ func Assemble(entries []Entry, deferAbove int, active []string) *Pool {
 		p.Entries = append(p.Entries, e)
 		p.byName[e.Spec.Name] = &p.Entries[len(p.Entries)-1] // which has room for all
 	}
-	if activator := p.byName[activator]; deferAbove >= 0 && activator.Has() && activator.Spec.Origin == tools.BuiltIn {
-		p.postpone(deferAbove, active)
+	if activator := p.byName[activator]; d.Above >= 0 && activator.Has() && activator.Spec.Origin == tools.BuiltIn {
+		p.postpone(d)
 	}
 	p.Revision = revision(p.Entries)
 	return p
@@ -147,27 +157,30 @@ var whose = map[tools.Origin]string{
 // definitions, and most gRPC clients accept messages of 4 MiB.
 const maxDefinitions = 1 << 20
 
-// postpone defers what there is too much of. What comes behind the block of MCP servers does not
-// count: it must not change anything in front of it.
-func (p *Pool) postpone(above int, active []string) {
+// postpone defers what is named, and what there is too much of. What comes behind the block of MCP
+// servers does not count: it must not change anything in front of it.
+func (p *Pool) postpone(d Deferral) {
 	count, size := 0, 0
 	for _, e := range p.Entries {
-		if e.Unavailable == "" && e.Spec.Origin <= tools.MCP {
+		if e.Unavailable == "" && e.Spec.Origin <= tools.MCP && !e.namedIn(d) {
 			count++
 			size += len(e.Spec.Name) + len(e.Spec.Description) + len(e.Spec.InputSchema)
 		}
 	}
-	if count <= above && size <= maxDefinitions {
-		return
-	}
+	large := size > maxDefinitions
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Spec.Origin != tools.MCP || e.Unavailable != "" || e.Spec.AlwaysLoad && size <= maxDefinitions {
-			continue
+		tooMuch := e.Spec.Origin == tools.MCP && (large || count > d.Above && !e.Spec.AlwaysLoad)
+		if e.Unavailable == "" && (tooMuch || e.namedIn(d)) {
+			e.Active = slices.Contains(d.Active, e.Spec.Name)
+			e.Deferred = !e.Active
 		}
-		e.Active = slices.Contains(active, e.Spec.Name)
-		e.Deferred = !e.Active
 	}
+}
+
+// namedIn reports whether the deferral names the tool. That of ToolSearch itself has no effect.
+func (e *Entry) namedIn(d Deferral) bool {
+	return e.Spec.Name != activator && named(d.Named, e.Spec.Name)
 }
 
 // Find returns the tool of exactly that name, whether the session has it or not; nil: there is

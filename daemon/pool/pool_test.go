@@ -83,7 +83,7 @@ func TestAssemble(t *testing.T) {
 	p := Assemble(entries(
 		tool(tools.Client, "Ask"), tool(tools.Client, "Read"), tool(tools.MCP, "mcp__b__x"), tool(tools.MCP, "mcp__a__x"), tool(tools.Program, "Lint"),
 		tool(tools.BuiltIn, "Write"), tool(tools.BuiltIn, "Read"), tool(tools.Client, "Lint"),
-	), 30, nil)
+	), Deferral{Above: 30})
 	want := []string{"Read", "Write", "Lint", "mcp__a__x", "mcp__b__x", "Ask"}
 	if diff := cmp.Diff(want, p.Names()); diff != "" {
 		t.Error(diff)
@@ -106,7 +106,7 @@ func TestPostpone(t *testing.T) {
 		active   []string
 		deferred int
 	}{{9, nil, 0}, {8, nil, 5}, {0, nil, 5}, {-1, nil, 0}, {8, []string{"mcp__s__t01", "mcp__s__t04", "gone"}, 3}} {
-		p := Assemble(entries(list...), c.above, c.active)
+		p := Assemble(entries(list...), Deferral{Above: c.above, Active: c.active})
 		if got := len(list) - len(p.Names()); got != c.deferred {
 			t.Errorf("above %d, active %v: %d are deferred, want %d", c.above, c.active, got, c.deferred)
 		}
@@ -115,6 +115,30 @@ func TestPostpone(t *testing.T) {
 		}
 		if got := len(p.Deferrable()); c.deferred > 0 && got != 5 {
 			t.Errorf("above %d: %d can be activated", c.above, got)
+		}
+	}
+}
+
+// TestNamedDeferred: what settings name is deferred however few tools there are, whoever brings it, and does not count for
+// the others.
+func TestNamedDeferred(t *testing.T) {
+	list := append(many(2), searcher(), tool(tools.BuiltIn, "Read"), tool(tools.BuiltIn, "WebFetch"), tool(tools.Program, "Lint"), tool(tools.Client, "Ask"),
+		tool(tools.MCP, "mcp__z__always", func(s *tools.Spec) { s.AlwaysLoad = true }))
+	for _, c := range []struct {
+		name string
+		d    Deferral
+		has  string
+	}{
+		{"built in", Deferral{Above: 30, Named: []string{"WebFetch"}}, "Read ToolSearch Lint mcp__s__t00 mcp__s__t01 mcp__z__always Ask"},
+		{"of any kind", Deferral{Above: 30, Named: []string{"Lint", "Ask", "mcp__z__always", "mcp__s__*"}}, "Read ToolSearch WebFetch"},
+		{"not what activates", Deferral{Above: 30, Named: []string{"ToolSearch", "None"}}, "Read ToolSearch WebFetch Lint mcp__s__t00 mcp__s__t01 mcp__z__always Ask"},
+		{"activated", Deferral{Above: 30, Named: []string{"Read", "WebFetch"}, Active: []string{"Read"}}, "Read ToolSearch Lint mcp__s__t00 mcp__s__t01 mcp__z__always Ask"},
+		{"they do not count", Deferral{Above: 6, Named: []string{"WebFetch"}}, "Read ToolSearch Lint mcp__s__t00 mcp__s__t01 mcp__z__always Ask"},
+		{"the rest is too much", Deferral{Above: 5, Named: []string{"WebFetch"}}, "Read ToolSearch Lint mcp__z__always Ask"},
+		{"never", Deferral{Above: -1, Named: []string{"WebFetch"}}, "Read ToolSearch WebFetch Lint mcp__s__t00 mcp__s__t01 mcp__z__always Ask"},
+	} {
+		if got := strings.Join(Assemble(entries(list...), c.d).Names(), " "); got != c.has {
+			t.Errorf("%s: %s, want %s", c.name, got, c.has)
 		}
 	}
 }
@@ -145,7 +169,7 @@ func TestPostponeWithout(t *testing.T) {
 		{"large, but for a little", append(large[:2:2], searcher()), Conditions{}, 30, 0},
 		{"large, but never", append(large, searcher()), Conditions{}, -1, 0},
 	} {
-		p := Assemble(Offer(c.list, c.offer), c.above, nil)
+		p := Assemble(Offer(c.list, c.offer), Deferral{Above: c.above})
 		if got := len(p.Deferrable()); got != c.deferred {
 			t.Errorf("%s: %d are deferred, want %d", c.name, got, c.deferred)
 		}
@@ -155,7 +179,7 @@ func TestPostponeWithout(t *testing.T) {
 // TestMissing: what is named and not there is among the entries, each once, and what comes later takes its place.
 func TestMissing(t *testing.T) {
 	offer := func(list ...tools.Tool) *Pool {
-		return Assemble(Offer(list, Conditions{Named: []string{"Deploy", "Read", "Deploy", "mcp__s__t", "mcp__s"}}), 30, nil)
+		return Assemble(Offer(list, Conditions{Named: []string{"Deploy", "Read", "Deploy", "mcp__s__t", "mcp__s"}}), Deferral{Above: 30})
 	}
 	p := offer(tool(tools.BuiltIn, "Read"))
 	if e := p.Find("Deploy"); len(p.Entries) != 2 || len(p.Dropped) != 0 || e.Has() || !strings.Contains(e.Unavailable, "there is no tool of that name") || p.Find("mcp__s__t") != nil {
@@ -211,12 +235,12 @@ func TestNames(t *testing.T) {
 // TestRevision: it changes with what clients are told, and only then.
 func TestRevision(t *testing.T) {
 	three := append(many(3), searcher())
-	base := Assemble(entries(three...), 30, nil).Revision
+	base := Assemble(entries(three...), Deferral{Above: 30}).Revision
 	for name, p := range map[string]*Pool{
-		"one more": Assemble(entries(append(many(4), searcher())...), 30, nil),
-		"deferred": Assemble(entries(three...), 2, nil),
-		"active":   Assemble(entries(three...), 2, []string{"mcp__s__t00"}),
-		"removed":  Assemble(Offer(three, Conditions{Named: []string{}}), 30, nil),
+		"one more": Assemble(entries(append(many(4), searcher())...), Deferral{Above: 30}),
+		"deferred": Assemble(entries(three...), Deferral{Above: 2}),
+		"active":   Assemble(entries(three...), Deferral{Above: 2, Active: []string{"mcp__s__t00"}}),
+		"removed":  Assemble(Offer(three, Conditions{Named: []string{}}), Deferral{Above: 30}),
 	} {
 		if p.Revision == base {
 			t.Errorf("%s: the revision is the same", name)
@@ -224,7 +248,7 @@ func TestRevision(t *testing.T) {
 	}
 	list := slices.Clone(three)
 	slices.Reverse(list)
-	if Assemble(entries(list...), 30, nil).Revision != base {
+	if Assemble(entries(list...), Deferral{Above: 30}).Revision != base {
 		t.Error("another order of the same tools has another revision")
 	}
 }
@@ -242,8 +266,8 @@ func TestLaterBlocks(t *testing.T) {
 		before := slices.DeleteFunc(slices.Clone(list), func(x tools.Tool) bool { return x.Spec().Origin >= later })
 		with := slices.DeleteFunc(slices.Clone(list), func(x tools.Tool) bool { return x.Spec().Origin > later })
 		for _, format := range []Format{Anthropic, OpenAI, MCP} {
-			short, _ := Assemble(entries(before...), above, nil).Definitions(format)
-			long, _ := Assemble(entries(with...), above, nil).Definitions(format)
+			short, _ := Assemble(entries(before...), Deferral{Above: above}).Definitions(format)
+			long, _ := Assemble(entries(with...), Deferral{Above: above}).Definitions(format)
 			if !strings.HasPrefix(long, strings.TrimSuffix(short, "]")) {
 				t.Fatalf("%s\nis no beginning of\n%s", short, long)
 			}
@@ -275,7 +299,7 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Assemble(entries(tool(tools.BuiltIn, "Read"), foreign), 30, nil)
+	p := Assemble(entries(tool(tools.BuiltIn, "Read"), foreign), Deferral{Above: 30})
 	for format, schema := range map[Format]func(definition) json.RawMessage{
 		Anthropic: func(d definition) json.RawMessage { return d.InputSchema },
 		OpenAI:    func(d definition) json.RawMessage { return d.Parameters },
@@ -317,7 +341,7 @@ func TestFormats(t *testing.T) {
 
 // TestFind: by the exact name, whether the session has it or not.
 func TestFind(t *testing.T) {
-	p := Assemble(entries(append(many(3), searcher())...), 1, []string{"mcp__s__t01"})
+	p := Assemble(entries(append(many(3), searcher())...), Deferral{Above: 1, Active: []string{"mcp__s__t01"}})
 	if p.Find("mcp__s__t00").Has() || !p.Find("mcp__s__t01").Has() || p.Find("MCP__s__t01").Has() || p.Find("x") != nil {
 		t.Error("a deferred tool is there, or an active one is not, or a name in another case is found")
 	}

@@ -171,10 +171,13 @@ func limitKeys(l *Limits) []key {
 		{"limits.message_bytes", daemonWide, count(1<<20, &l.MessageBytes, 16<<20)},
 		{"limits.output_bytes", trusted, lowered(count(1, &l.OutputBytes, 1<<30))},
 		{"limits.session_output_bytes", daemonWide, count(1<<20, &l.SessionOutput, 4<<30)},
+		{"limits.principal_output_bytes", daemonWide, count(1<<20, &l.PrincipalOutput, 8<<30)},
 		{"limits.all_output_bytes", daemonWide, count(1<<20, &l.AllOutput, 16<<30)},
 		{"limits.drain", daemonWide, span(&l.Drain, 10*time.Second)},
 		{"limits.session_idle", daemonWide, span(&l.SessionIdle, 24*time.Hour)},
 		{"limits.detached_question", daemonWide, span(&l.DetachedQuestion, time.Hour)},
+		{"limits.held_connection", daemonWide, span(&l.HeldConnection, time.Minute)},
+		{"limits.held_call", daemonWide, span(&l.HeldCall, 5*time.Minute)},
 		{"limits.journal_session_bytes", daemonWide, count(64<<10, &l.JournalSession, 64<<20)},
 		{"limits.journal_bytes", daemonWide, count(1<<20, &l.JournalBytes, 1<<30)},
 		{"limits.journal_age", daemonWide, span(&l.JournalAge, 30*24*time.Hour)},
@@ -213,6 +216,8 @@ func otherKeys(s *Settings) []key {
 		{"diagnosticsAfterEdit", trusted, flag(func(on bool) { s.DiagnosticsAfterEdit = on })},
 		{"tools.preset", trusted, presetOf(&s.Preset)},
 		{"tools.deferAbove", trusted, integer(0, math.MaxInt, &s.DeferAbove, 30)},
+		{"tools.deferred", trusted, texts(parseDeferred, &s.Deferred)},
+		{"deferred", scope{}, alias("tools.deferred")}, // beside tools as a list
 	}
 }
 

@@ -10,10 +10,13 @@ type Limits struct {
 	MessageBytes     int           // largest message taken from a client
 	OutputBytes      int64         // output that one call may write
 	SessionOutput    int64         // output that the calls of one session may keep together
+	PrincipalOutput  int64         // output that those of all sessions of one principal may keep
 	AllOutput        int64         // output that those of all sessions may keep
 	Drain            time.Duration // how long a shutdown waits for running calls
 	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
 	DetachedQuestion time.Duration // how long a question waits while no client is attached
+	HeldConnection   time.Duration // how long a connection to a host waits for the answer to a question
+	HeldCall         time.Duration // how long those of one call wait together
 	JournalSession   int64         // bytes that one session's records may have
 	JournalBytes     int64         // bytes that those of all sessions may have
 	JournalAge       time.Duration // how long a record, or a closed session, is kept

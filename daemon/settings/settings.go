@@ -55,6 +55,8 @@ type Settings struct {
 	Preset Preset
 	// DeferAbove is the number of tools above which those of MCP servers are deferred.
 	DeferAbove int
+	// Deferred name tools that are deferred however many there are; one entry may name a whole MCP server.
+	Deferred []Entry
 	// Rates are bounds on how often something is called, by subject.
 	Rates []Rate
 	// Limits are complete: a limit that no file sets has its default.
@@ -86,6 +88,8 @@ type Entry struct {
 	Text   string
 	Origin permission.Origin
 }
+
+func (e Entry) String() string { return e.Text }
 
 // A Variable is one entry of the environment.
 type Variable struct {

@@ -1,6 +1,6 @@
-// Program filesearch is a toold with one tool more: Replace, which searches files by regular expression and replaces what
+// Program filesearch is a toold with one tool more: FileSearch, which searches files by regular expression and replaces what
 // it finds. It shows how a program embeds the daemon with a list of tools of its own. This file knows how a daemon is
-// started and ended; it does not know what Replace does.
+// started and ended; it does not know what FileSearch does.
 package main
 
 import (

@@ -59,7 +59,7 @@ func start(t *testing.T) *client {
 func (c *client) call(id, input string, mode tooldv1.PermissionMode, settings string) (result *tooldv1.ToolResult, events []*tooldv1.ExecuteResponse) {
 	c.t.Helper()
 	stream, err := tooldv1.NewToolServiceClient(c.conn).RunTool(c.t.Context(), &tooldv1.RunToolRequest{
-		Id: id, Name: "Replace", Arguments: &tooldv1.RunToolRequest_InputJson{InputJson: input}, SessionId: "test", Roots: []string{c.root},
+		Id: id, Name: "FileSearch", Arguments: &tooldv1.RunToolRequest_InputJson{InputJson: input}, SessionId: "test", Roots: []string{c.root},
 		Options: &tooldv1.Options{PermissionMode: &mode, SettingsJson: proto.String(settings)},
 	})
 	for err == nil {
@@ -105,12 +105,16 @@ func TestPreviewReplaceUndo(t *testing.T) {
 	c := start(t)
 	c.put("a.go", "old\n")
 	c.put("sub/b.go", "an old one\r\n")
-	preview, _ := c.call("preview", `{"pattern": "old", "replacement": "new"}`, asking, "")
+	preview, _ := c.call("preview", `{"pattern": "old", "replace_with": "new"}`, asking, "")
 	if text := preview.GetContent()[0].GetText(); preview.GetIsError() || !strings.Contains(text, "-old\n+new\n") {
 		t.Errorf("the preview is %v %s", preview.GetError(), text)
 	}
 	c.holds("a.go", "old\n")
-	write := `{"pattern": "old", "replacement": "new", "write": true}`
+	same, _ := c.call("same", `{"pattern": "old", "replace_with": "new", "preview_only": true}`, asking, "")
+	if same.GetContent()[0].GetText() != preview.GetContent()[0].GetText() {
+		t.Errorf("preview_only is not true by default: %s", same.GetContent()[0].GetText())
+	}
+	write := `{"pattern": "old", "replace_with": "new", "preview_only": false}`
 	denied, _ := c.call("denied", write, asking, "")
 	if denied.GetOutcome() != tooldv1.Outcome_OUTCOME_DENIED {
 		t.Errorf("a replacement that nobody allowed ended as %v", denied.GetOutcome())
@@ -142,7 +146,7 @@ func TestRules(t *testing.T) {
 	if found.GetIsError() || !strings.Contains(text, "a.txt:1:old") || strings.Contains(text, "b.txt") || !strings.Contains(text, "because a rule denies reading") {
 		t.Errorf("the search gave %v\n%s", found.GetError(), text)
 	}
-	write := `{"pattern": "old", "replacement": "new", "write": true}`
+	write := `{"pattern": "old", "replace_with": "new", "preview_only": false}`
 	if written, _ := c.call("write", write, edits, settings); written.GetIsError() {
 		t.Errorf("the replacement beside what is not to be read ended with %v", written.GetError())
 	}

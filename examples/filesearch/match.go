@@ -37,7 +37,7 @@ func newMatcher(in Input) (*matcher, error) {
 	if err != nil {
 		return nil, fault.Invalidf("bad_pattern", "The pattern %q does not parse: %v. It is RE2 syntax; write \\( or \\{ for such characters themselves.", in.Pattern, err).At("/pattern")
 	}
-	return &matcher{pattern, in.Replacement, in.Multiline}, nil
+	return &matcher{pattern, in.ReplaceWith, in.Multiline}, nil
 }
 
 // read takes the content of a file apart. What is no UTF-8 text cannot be replaced in without touching other bytes, so

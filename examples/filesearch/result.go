@@ -72,10 +72,10 @@ func (f *findings) headline(in Input, s Structured, written int) string {
 		return "Nothing was found so far, but not everything was looked at."
 	case len(s.Files) == 0:
 		return fmt.Sprintf("No matches in %s.", text.Count(f.looked, "file"))
-	case in.Replacement == nil:
+	case in.ReplaceWith == nil:
 		return fmt.Sprintf("%s in %s.", matches, files)
-	case !in.Write:
-		return fmt.Sprintf("Preview: %s in %s would be replaced. Nothing was changed; write: true does it.", matches, files)
+	case !in.writes():
+		return fmt.Sprintf("Preview: %s in %s would be replaced. Nothing was changed; preview_only: false does it.", matches, files)
 	case written < len(s.Files):
 		return fmt.Sprintf("Only %d of %s were changed.", written, files)
 	default:
@@ -105,7 +105,7 @@ func (f *findings) notes(s Structured) (notes []string) {
 
 // body is the matching lines, or the diff.
 func (f *findings) body(in Input) string {
-	if in.Replacement != nil {
+	if in.ReplaceWith != nil {
 		return f.diff()
 	}
 	var b strings.Builder

@@ -21,12 +21,16 @@ import (
 // largest is the size in bytes up to which files are looked into: source files are smaller, and each is held whole.
 const largest = 4 << 20
 
-// A choice is include and exclude.
+// A choice is file_glob and exclude.
 type choice struct{ include, exclude *walk.Rules }
 
 // newChoice reads the globs, which have the syntax of ignore files and braces besides.
 func newChoice(in Input) (choice, error) {
-	include, err := rulesOf(in.Include, "/include")
+	var globs []string
+	if in.FileGlob != "" {
+		globs = []string{in.FileGlob}
+	}
+	include, err := rulesOf(globs, "/file_glob")
 	exclude, err2 := rulesOf(in.Exclude, "/exclude")
 	return choice{include, exclude}, cmp.Or(err, err2)
 }

@@ -58,12 +58,39 @@ func (l *coverage) hosts() {
 		if to.by > 0 && l.allowBy(l.ruleNaming(to.by-1, names), to.by-1) {
 			continue
 		}
-		g := Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
+		g := to.unruled()
 		if to.by > 0 && (l.whole || l.covered(to.by-1)) {
 			g.wants = g.needs
 		}
 		l.miss(g)
 	}
+}
+
+// unruled is the reason that no rule allows the call to contact the host.
+func (to contact) unruled() Reason {
+	return Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
+}
+
+// Connecting returns the facts of a connection that a program of a call is about to make.
+func Connecting(host string) *Facts { return &Facts{Hosts: []string{host}} }
+
+// DecideHost returns the verdict on such a connection to a host that nothing allows: by the rules
+// that deny it or ask about it, and by the mode. An allow rule for a whole tool does not name it.
+func DecideHost(host string, p Policy) Verdict {
+	c := read(Connecting(host))
+	v := Verdict{Level: level(c.Facts)}
+	denying, doubtful := p.Rules.meeting(DenyList, &c)
+	if len(denying) > 0 {
+		v.Level = Forbidden
+		return v.on(Deny, denying)
+	}
+	asking, more := p.Rules.meeting(AskList, &c)
+	if asking = slices.Concat(asking, doubtful, more); len(asking) > 0 {
+		return v.on(Ask, asking).under(c.Facts, p.Mode)
+	}
+	v = v.on(Ask, []Reason{c.hosts[0].unruled()})
+	v.Free = true
+	return v.under(c.Facts, p.Mode)
 }
 
 // mapping converts names to the xn-- form. It accepts *.

@@ -21,13 +21,15 @@ var protectedNames = []string{
 	".gitconfig", ".gitmodules", ".gitattributes", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
 	"bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazeliskrc", ".ripgreprc", ".pre-commit-config.yaml", "lefthook.yml",
 	"lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", ".devcontainer.json", ".mcp.json", ".claude.json", ".netrc", ".pypirc",
-	".vimrc", ".exrc", ".gdbinit", ".lldbinit", "gradle-wrapper.properties", "maven-wrapper.properties",
+	".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile",
+	"gradle-wrapper.properties", "maven-wrapper.properties", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml",
 }
 
-// protectedDirs are protected with all that is in them.
+// protectedDirs are protected with all that is in them. An entry of two names, which may be a file, is protected where it
+// lies in a directory of the first name.
 var protectedDirs = []string{
-	".vscode", ".idea", ".husky", ".devcontainer", ".toold", ".claude", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker",
-	".cargo", ".yarn", ".mvn", ".config/git", ".config/gh", ".config/gcloud", ".config/fish", ".config/systemd", ".config/autostart",
+	".vscode", ".idea", ".zed", ".helix", ".cursor", ".codex", ".gemini", ".husky", ".githooks", ".github/workflows", ".hg/hgrc",
+	".devcontainer", ".toold", ".claude", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".cargo", ".yarn", ".mvn", ".config/git", ".config/gh", ".config/gcloud", ".config/fish", ".config/systemd", ".config/autostart",
 	".config/toold", ".config/claude",
 }
 
@@ -95,7 +97,7 @@ func (c *call) tampering(guarded []guard) (found []Reason) {
 // ignore it.
 func protectedPath(name string, missing int) string {
 	parts := strings.Split(strings.ToLower(strings.Trim(name, "/")), "/")
-	if slices.Contains(protectedNames, parts[len(parts)-1]) {
+	if slices.ContainsFunc(protectedNames, func(name string) bool { return strings.EqualFold(name, parts[len(parts)-1]) }) {
 		return "which programs obey by themselves"
 	}
 	for i, part := range parts {

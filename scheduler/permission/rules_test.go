@@ -277,6 +277,10 @@ func TestProtected(t *testing.T) {
 		"/work/app/.husky/pre-push": true, "/work/app/.mcp.json": true, "/work/app/.toold/settings.json": true,
 		"/work/app/.claude/settings.json": true, "/work/app/.claude/worktrees/a/main.go": false, "/home/me/.ssh/authorized_keys": true,
 		"/home/me/.config/gcloud/x": true, "/work/app/config/gh/x": false, "/work/app/src/main.go": false,
+		"/work/app/.cursor/mcp.json": true, "/work/app/.zed/tasks.json": true, "/work/app/.helix/config.toml": true, "/home/me/.codex/config.toml": true,
+		"/work/app/.gemini/settings.json": true, "/work/app/.hg/hgrc": true, "/work/app/.hg/dirstate": false, "/work/app/.Rprofile": true,
+		"/work/app/.rprofile": true, "/work/app/a/.nvimrc": true, "/work/app/a/.dir-locals.el": true, "/work/app/.pdbrc": true,
+		"/work/app/.githooks/pre-commit": true, "/work/app/.github/workflows/ci.yml": true, "/work/app/workflows/ci.yml": false, "/work/app/mise.toml": true,
 	} {
 		f := &permission.Facts{Tool: "Write", Accesses: []permission.Access{{Named: name, Real: name, Write: true, Inside: true}}}
 		got := permission.Decide(f, permission.Policy{Rules: rules})

@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -76,6 +77,14 @@ type Asker interface {
 	AskAhead(*Call, Question)
 	// Withdraw withdraws the call's open question, if there is one. reason is shown to clients.
 	Withdraw(c *Call, reason string)
+	// AskHost asks the question, which is about a host, unless one about the same host is open for
+	// the call, and waits for a yes. The call may have ended, with processes that go on. answered is
+	// called with the answer, also when it comes after ctx has ended, and not while AskHost is
+	// called; it must not block. The error is ErrMoot if rules, settings or mode decide by now, a
+	// *fault.Error if no client can answer or the answer is a no, and otherwise the cause of ctx.
+	AskHost(ctx context.Context, c *Call, q Question, answered func(sandbox.Answer)) error
+	// HostLimits returns how long connections may wait for answers.
+	HostLimits() HostLimits
 }
 
 // A Recorder records the life of a call. For each call, either Begin, Start and End are called in
@@ -87,6 +96,9 @@ type Recorder interface {
 	// Start records that the call begins to act. The record is durable before Start returns, unless
 	// the call is read-only. After an error the call must not act.
 	Start(*Call, Started) error
+	// Before returns what is called before a process of the call changes a file, as Box.Before is;
+	// nil: nothing is. It is called once, after Start.
+	Before(*Call) func(sandbox.Alteration)
 	// End records the call's one result and applies its changes to the session, before it returns.
 	// seen is the read state that the call has added, by real path.
 	End(c *Call, ended Ended, seen map[string]workspace.State)

@@ -34,7 +34,9 @@ type Confining struct {
 	// Programs are directories of PATH below home, which are protected in the roots as what runs by itself is.
 	Programs    []string
 	Network     sandbox.Network
-	UnixSockets bool
+	// HostsManaged: only the administrator says which hosts processes may reach, so nothing is asked.
+	HostsManaged bool
+	UnixSockets  bool
 	Limits      sandbox.Limits
 	Filter      sandbox.Filter
 	Git         *repo.Finder // finds git directories; one for the daemon, since it remembers them

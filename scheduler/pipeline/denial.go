@@ -113,6 +113,10 @@ func (d SandboxDenial) words(file string) string {
 		fmt.Fprintf(&b, "The sandbox did not let it ask %s for the address of a host. Programs reach allowed hosts only through the proxy in HTTP_PROXY and HTTPS_PROXY, which also looks them up.", target)
 	case toUnix(d.Denial):
 		fmt.Fprintf(&b, "The sandbox did not let it connect to the Unix socket %s, on which no process of this session listens.", target)
+	case d.Answer == sandbox.NotPermitted:
+		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not permit it.", target)
+	case d.Answer == sandbox.Unanswered:
+		fmt.Fprintf(&b, "It wanted to connect to %s. The user was asked and did not answer in time. Send it again when the user is there.", target)
 	case d.Operation == sandbox.Connecting:
 		fmt.Fprintf(&b, "The sandbox did not let it connect to %s.", target)
 		if _, _, err := net.SplitHostPort(d.Target); err == nil {
@@ -121,7 +125,7 @@ func (d SandboxDenial) words(file string) string {
 	default:
 		fmt.Fprintf(&b, "The sandbox did not let it make a socket of the family %s.", target)
 	}
-	if d.Allow != "" {
+	if d.Allow != "" && d.Answer != sandbox.NotPermitted {
 		fmt.Fprintf(&b, " The user can allow it by adding %s to %s", d.Allow, cmp.Or(file, "the settings"))
 	}
 	if _, err := os.Lstat(d.Target); d.Operation == sandbox.Writing && d.Allow == allow(d.Target) && os.IsNotExist(err) && d.MovedTo == "" {

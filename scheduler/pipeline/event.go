@@ -95,7 +95,7 @@ func (Changed) event()   {}
 type Usage struct {
 	Waited, Asked, Ran time.Duration // for its turn; for answers; acting
 	OutputBytes        int64
-	PeakMemory         int64 // bytes, of its largest process
+	PeakMemory         int64 // bytes, of its largest process; 0: not known
 }
 
 // A Question is a question about whether a call may run.
@@ -113,7 +113,10 @@ type Question struct {
 	Touched     string   // digest of the files that the call would touch, and of where commands would run
 	// Form is a question of the tool itself; nil: the question is whether the call may run. The
 	// answer's input then matches the form, and a no is an answer too.
-	Form   *tools.Form
+	Form *tools.Form
+	// Host is what a process of the running call is about to connect to; nil: the question is about
+	// something else. Form is set then.
+	Host   *sandbox.Host
 	edited bool // the answer brought this input
 	rights *Rights
 }

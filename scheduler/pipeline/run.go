@@ -219,12 +219,13 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)
+	env.Box.Before = c.session.Before(c)
 	ctx, watch, end := newStopwatch(ctx, c.parsed.limit)
 	defer end()
-	env.Ask = c.asking(watch)
+	env.Ask, env.Box.Ask = c.asking(watch), c.askingHosts(watch)
 	result, err := c.carryOut(ctx, env)
 	ran, asked := watch.took()
-	c.usage.Ran, c.usage.Asked = ran, c.usage.Asked+asked
+	c.usage.Ran, c.usage.Asked, c.usage.PeakMemory = ran, c.usage.Asked+asked, env.Box.PeakMemory()
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
 	}

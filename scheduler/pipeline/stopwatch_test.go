@@ -48,3 +48,37 @@ func TestStopwatch(t *testing.T) {
 		})
 	}
 }
+
+// TestHold: a connection waits no longer than one may, and those of a call not longer together than they may; the stopwatch
+// stands still while at least one waits.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, watch, end := newStopwatch(t.Context(), 10*time.Second)
+		defer end()
+		h := hold{watch: watch, limits: HostLimits{Connection: time.Minute, Call: 150 * time.Second}}
+		waits := func() time.Duration {
+			begun := time.Now()
+			ctx, release := h.begin(t.Context())
+			defer release()
+			<-ctx.Done()
+			return time.Since(begun)
+		}
+		time.Sleep(time.Second)
+		if got := waits(); got != time.Minute {
+			t.Errorf("the first waits for %s", got)
+		}
+		time.Sleep(time.Second)
+		_, release := h.begin(t.Context())
+		time.Sleep(30 * time.Second)
+		if got := waits(); got != time.Minute { // at the same time as another, which does not count twice
+			t.Errorf("the second waits for %s", got)
+		}
+		release()
+		if ran, still := watch.took(); ran != 2*time.Second || still != 150*time.Second {
+			t.Errorf("ran for %s and stood still for %s", ran, still)
+		}
+		if got := waits(); got != 0 {
+			t.Errorf("one after all of the time waits for %s", got)
+		}
+	})
+}

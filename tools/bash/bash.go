@@ -30,6 +30,7 @@ type input struct {
 	Timeout         int64  `json:"timeout,omitempty" jsonschema:"time limit in milliseconds: 120000 if left out, at most 600000"`
 	Description     string `json:"description,omitempty" jsonschema:"what the command does, in 5 to 10 words, for the user"`
 	RunInBackground bool   `json:"run_in_background,omitempty" jsonschema:"start it and go on: BashOutput gives its output, KillShell stops it"`
+	MergedOutput    bool   `json:"merged_output,omitempty" jsonschema:"send stdout and stderr through one pipe, so that their order is exact; then nothing tells them apart"`
 	Unconfined      bool   `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"run it outside the sandbox, where there is one; the user is asked first"`
 
 	analysis shell.Analysis

@@ -5,6 +5,7 @@ package bash
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/background"
@@ -23,8 +24,14 @@ type Structured struct {
 	TaskID string `json:"task_id,omitempty"`
 	Status string `json:"status,omitempty"`
 	tools.Printed
+	// Stdout and Stderr are exactly what was printed there, terminal escapes included. Each is absent
+	// if it is empty, larger than 4,096 bytes or not UTF-8, and both are after merged_output.
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	// MergedOutput: stdout and stderr were one pipe; StdoutBytes counts both.
+	MergedOutput     bool           `json:"merged_output,omitempty"`
 	WorkingDirectory string         `json:"working_directory,omitempty"` // in which the command started
-	MaxRSSBytes      int64          `json:"max_rss_bytes,omitempty"`     // of its largest process
+	MaxRSSBytes      int64          `json:"max_rss_bytes,omitempty"`     // of its largest process; absent if it is less than the daemon itself has held
 	Kept             []sandbox.Left `json:"kept,omitempty"`              // continue as the background task TaskID
 	LeftBehind       []sandbox.Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and were stopped
 	Stuck            []sandbox.Left `json:"stuck,omitempty"`             // were killed, but the kernel still holds them
@@ -47,6 +54,9 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 		s.TaskID, s.Status, changes.Task = task.ID, "running", task.ID
 	}
 	s.measure(r.out)
+	if s.MergedOutput = r.in.MergedOutput; !s.MergedOutput {
+		s.Stdout, s.Stderr = small(r.out, spool.Stdout), small(r.out, spool.Stderr)
+	}
 	succeeded := !s.Failed()
 	if s.ExitCode != nil && !succeeded {
 		var meaning string
@@ -105,6 +115,24 @@ func (s *Structured) measure(out *spool.Output) {
 	if s.StdoutBytes+s.StderrBytes > 0 {
 		s.OutputPath = out.Path()
 	}
+}
+
+// maxSmall is how many bytes of a channel are part of the structured result. The number is our own:
+// most outputs are smaller, and the text has them already.
+const maxSmall = 4096
+
+// small returns all that was printed on a channel, if that is small and text; otherwise nothing. An
+// output that cannot be read is reported elsewhere.
+func small(out *spool.Output, ch spool.Channel) string {
+	size := out.Size(ch)
+	if size == 0 || size > maxSmall {
+		return ""
+	}
+	all, err := out.NextOf(ch, 0, make([]byte, size))
+	if err != nil || int64(len(all.Data)) < size || !utf8.Valid(all.Data) {
+		return ""
+	}
+	return string(all.Data)
 }
 
 // goesOn returns a note about what the command has left running. Its output goes to the file at

@@ -156,7 +156,10 @@ func (r *shellRun) start() (err error) {
 	}
 	c := sandbox.Command{
 		ID: r.env.CallID, Path: path, Args: []string{"bash", "--noprofile", "--norc", "-c", r.in.Command}, Dir: r.dir,
-		Env: r.environ, Stdout: r.out.Writer(spool.Stdout), Stderr: r.out.Writer(spool.Stderr),
+		Env: r.environ, Stdout: r.out.Writer(spool.Stdout),
+	}
+	if !r.in.MergedOutput {
+		c.Stderr = r.out.Writer(spool.Stderr)
 	}
 	if r.in.analysis.Background {
 		c.Keep = r.keep

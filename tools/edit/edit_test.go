@@ -203,10 +203,12 @@ func TestReadStateIsNeeded(t *testing.T) {
 
 func TestRelativePath(t *testing.T) {
 	s := newSession(t)
-	_, _, _, err := s.call(t, edit.Tool(), one{FilePath: "sub/file", NewString: "x"})
-	f := fault.From(err)
-	if f.Code != "invalid_input" || f.Field != "/file_path" || !strings.Contains(f.Message, s.Root+"/sub/file") {
-		t.Errorf("got %+v", f)
+	for _, name := range []string{"sub/file", "~/file"} {
+		_, _, _, err := s.call(t, edit.Tool(), one{FilePath: name, NewString: "x"})
+		f := fault.From(err)
+		if f.Code != "invalid_input" || f.Field != "/file_path" || !strings.Contains(f.Message, s.Root+"/"+name) {
+			t.Errorf("%s: got %+v", name, f)
+		}
 	}
 }
 

@@ -298,9 +298,9 @@ func (l *link) why() string {
 		return l.process.why()
 	}
 	if l.ended() && l.err != nil {
-		return "the connection has ended: " + l.of.entry.brief(l.err)
+		return l.of.entry.brief(l.err)
 	}
-	return "the connection has ended"
+	return "it closed the connection"
 }
 
 // complaint returns what a process has printed to its standard error, for the end of an error

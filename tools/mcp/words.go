@@ -6,14 +6,20 @@
 package mcp
 
 import (
+	"errors"
 	"net/url"
 	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
 // words returns the text of an error with the URL cut to its host, and without the headers' values.
 func (e Entry) words(err error) string {
+	if errors.Is(err, sdk.ErrConnectionClosed) { // whose own text has the method of the protocol
+		return "it closed the connection"
+	}
 	var pairs []string
 	if u, wrong := url.Parse(e.URL); wrong == nil && e.URL != "" {
 		host := u.Scheme + "://" + u.Host

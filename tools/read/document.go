@@ -1,4 +1,5 @@
-// PDF documents: the requested pages, as text. tools/media/pdf extracts the text.
+// PDF documents: the requested pages, as text or as images, or the whole file. tools/media/pdf
+// extracts the text and draws the pages.
 
 package read
 
@@ -6,15 +7,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
+	"github.com/toold/toold/tools/media/image"
 	"github.com/toold/toold/tools/media/pdf"
 )
+
+// A form is how a PDF document is given; empty: as text, and pages without text as images.
+type form string
+
+// The forms.
+const (
+	asText     form = "text"
+	asImage    form = "image"
+	asDocument form = "document"
+)
+
+var forms = []form{asText, asImage, asDocument}
 
 // Document is the structured result for a PDF document.
 type Document struct {
@@ -24,8 +36,12 @@ type Document struct {
 	TotalPages int    `json:"totalPages"`
 	Pages      string `json:"pages"`               // shown, such as "1-5,9"; empty: none
 	NextPages  string `json:"nextPages,omitempty"` // requested and not shown, for lack of room; empty: none
-	Textless   string `json:"textless,omitempty"`  // shown, and without any text; empty: none
+	Textless   string `json:"textless,omitempty"`  // without any text, as far as that was looked at; empty: none
+	Images     string `json:"images,omitempty"`    // shown as images; empty: none
 }
+
+// maxDocument is the largest document that is given as a whole, in bytes. A message has at most 4 MiB.
+const maxDocument = image.MaxBytes
 
 // A reading is a document and its requested pages.
 type reading struct {
@@ -43,6 +59,10 @@ func (s *source) reading(ctx context.Context, env *tools.Env, in input) (*readin
 	r := &reading{doc: pdf.Document{Data: data, Call: env.CallID, Box: env.Box}}
 	if r.count, err = r.doc.Count(ctx); err != nil {
 		return r, s.unreadable(err)
+	}
+	if in.As == asDocument {
+		r.runs = []pageRange{{1, r.count}}
+		return r, s.checkDocument(in)
 	}
 	if in.Pages == "" {
 		if r.count > maxUnasked {
@@ -63,6 +83,19 @@ func (s *source) reading(ctx context.Context, env *tools.Env, in input) (*readin
 	return r, nil
 }
 
+// checkDocument returns the fault for a document that cannot be given as a whole.
+func (s *source) checkDocument(in input) error {
+	size := s.file.Info.Size()
+	switch {
+	case in.Pages != "":
+		return fault.Invalidf("invalid_input", "as=document gives the whole file. Leave pages out, or use as=image for some pages.").At("/pages")
+	case size > maxDocument:
+		return fault.Invalidf("file_too_large", "%s has %d bytes, and as=document gives at most %d. Read it by pages, as text or as images.", s.file.Path.Shown(), size, maxDocument).
+			At("/as").With(Binary{MediaType: s.media, Size: size})
+	}
+	return nil
+}
+
 // unreadable returns the fault for a document that cannot be read.
 func (s *source) unreadable(err error) error {
 	size := s.file.Info.Size()
@@ -73,95 +106,66 @@ func (s *source) unreadable(err error) error {
 	return err
 }
 
-// document returns the requested pages, as far as there is room.
+// document returns the document in the requested form, as far as there is room.
 func (s *source) document(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	r, err := s.reading(ctx, env, in)
 	if err != nil && !errors.Is(err, pdf.ErrEmpty) {
 		return tools.Result{}, err
 	}
 	d := Document{Type: "pdf", FilePath: s.file.Path.Name(), Size: s.file.Info.Size(), TotalPages: r.count}
-	out := leaves{total: r.count, room: room(env)}
+	if in.As == asDocument && r.count > 0 {
+		s.remember(env, workspace.State{Whole: true})
+		d.Pages = listing(r.runs)
+		return tools.Result{Content: []tools.Block{{Document: &tools.Blob{MediaType: s.media, Data: r.doc.Data}}}, Structured: d}, nil
+	}
+	out := leaves{total: r.count, room: room(env), bytes: image.MaxBytes}
 	for _, run := range r.runs {
-		if out.full {
-			out.left = append(out.left, run)
-			continue
+		if err := s.addRun(ctx, env, in, r, &out, run); err != nil {
+			return tools.Result{}, err
 		}
-		env.Report(tools.Step{Message: fmt.Sprintf("reading page %d of %d", run.first, r.count), Done: int64(out.given), Total: int64(r.count)})
-		pages, err := r.doc.Text(ctx, run.first, run.last)
-		if err != nil {
-			return tools.Result{}, s.unreadable(err)
-		}
-		out.add(run, pages)
+	}
+	if in.As == asImage && len(out.undrawn) > 0 && len(out.images) == 0 {
+		return tools.Result{}, undrawable(out.undrawn)
 	}
 	s.remember(env, workspace.State{Whole: out.given == r.count && !out.cut})
-	d.Pages, d.NextPages, d.Textless = listing(out.shown), listing(out.left), listing(out.blank)
-	return tools.TextWith(out.text(in), d), nil
+	d.Pages, d.NextPages, d.Textless, d.Images = listing(out.shown), listing(out.left), listing(out.blank), listing(out.images)
+	return tools.Result{Content: out.finish(in), Structured: d}, nil
 }
 
-// leaves are the pages of a result that is being built.
-type leaves struct {
-	total, room        int // pages of the document; characters of the result
-	out                strings.Builder
-	used, given        int // characters, and pages, in out
-	full, cut          bool
-	shown, left, blank []pageRange
-}
-
-// add adds the pages of a run, until the text is too long.
-func (l *leaves) add(run pageRange, pages []string) {
-	for i, page := range pages {
-		number := run.first + i
-		if strings.TrimSpace(page) == "" {
-			page = "(no text on this page: it is empty, or an image)"
-			l.blank = grown(l.blank, number)
+// addRun adds a run of pages, until there is no more room.
+func (s *source) addRun(ctx context.Context, env *tools.Env, in input, r *reading, out *leaves, run pageRange) error {
+	if out.full {
+		out.left = append(out.left, run)
+		return nil
+	}
+	pages := make([]string, run.last-run.first+1)
+	if in.As != asImage {
+		env.Report(tools.Step{Message: fmt.Sprintf("reading page %d of %d", run.first, r.count), Done: int64(out.given), Total: int64(r.count)})
+		var err error
+		if pages, err = r.doc.Text(ctx, run.first, run.last); err != nil {
+			return s.unreadable(err)
 		}
-		entry := fmt.Sprintf("--- page %d of %d ---\n%s\n", number, l.total, page)
-		count := utf8.RuneCountInString(entry)
-		if count > l.room-l.used && l.given > 0 {
-			l.stop(pageRange{number, run.last})
-			return
+	}
+	draw := func(page int) (image.Picture, error) {
+		env.Report(tools.Step{Message: fmt.Sprintf("drawing page %d of %d", page, r.count), Done: int64(out.given), Total: int64(r.count)})
+		data, err := r.doc.Image(ctx, page)
+		if err != nil {
+			return image.Picture{}, err
 		}
-		if left := count - l.room; left > 0 {
-			entry = beginning(entry, l.room) + fmt.Sprintf("... [%d characters of this page left out; pdftotext through Bash prints them, if it is installed]\n", left)
-			l.cut = true
+		p, err := image.Fit(ctx, text.MediaType(data), data, image.MaxBytes)
+		if err != nil {
+			err = s.unshowable(err)
 		}
-		l.out.WriteString(entry)
-		l.used += count
-		l.given++
-		l.shown = grown(l.shown, number)
+		return p, err
 	}
-	if missing := run.first + len(pages); missing <= run.last {
-		l.stop(pageRange{missing, run.last})
+	err := out.add(run, pages, in.As, draw)
+	if err != nil && ctx.Err() == nil {
+		return s.unreadable(err)
 	}
+	return err
 }
 
-// stop records that the pages of rest, and all after them, are not shown.
-func (l *leaves) stop(rest pageRange) {
-	l.full = true
-	l.left = append(l.left, rest)
-}
-
-// grown adds a page after the others.
-func grown(runs []pageRange, page int) []pageRange {
-	if n := len(runs); n > 0 && runs[n-1].last+1 == page {
-		runs[n-1].last = page
-		return runs
-	}
-	return append(runs, pageRange{page, page})
-}
-
-// text returns the text for the model.
-func (l *leaves) text(in input) string {
-	switch {
-	case l.total == 0:
-		return "The document has no pages."
-	case len(l.shown) == 0 && len(l.left) == 0:
-		return fmt.Sprintf("The document has %s; pages=%s is past its end.", text.Count(l.total, "page"), in.Pages)
-	case listing(l.blank) == listing(l.shown):
-		l.out.WriteString("(None of these pages holds text; the document is probably scanned. A program such as ocrmypdf or tesseract, through Bash, may get text out of it.)\n")
-	}
-	if len(l.left) > 0 {
-		fmt.Fprintf(&l.out, "(there was no room for more; continue with pages=%s)\n", listing(l.left))
-	}
-	return strings.TrimSuffix(l.out.String(), "\n")
+// undrawable returns the fault for pages of which none can be drawn.
+func undrawable(pages []pageRange) error {
+	return fault.Failedf("program_not_found", "No image: %s. Read with as=text or as=document, or ask the user to install poppler-utils.", noImage(pages)).At("/as")
 }

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,6 +158,7 @@ func TestPDF(t *testing.T) {
 	s := newSession(t)
 	for _, c := range []struct {
 		name, file, pages string
+		as                string
 		chars             int
 		want              string // the text, or a part of it
 		given, next       string
@@ -167,15 +171,15 @@ func TestPDF(t *testing.T) {
 		{name: "eleven unasked", file: papers(11), code: "pages_needed", field: "/pages", want: "11 pages"},
 		{name: "past the end", file: papers(2), pages: "3", want: "The document has 2 pages; pages=3 is past its end."},
 		{name: "over the end", file: papers(2), pages: "2-9", want: "sheet 2", given: "2"},
-		{name: "no text on a page", file: paper("one", ""), want: "--- page 2 of 2 ---\n(no text on this page", given: "1-2"},
-		{name: "no text at all", file: paper("", ""), want: "probably scanned", given: "1-2"},
+		{name: "no text on a page", file: paper("one", ""), as: "text", want: "--- page 2 of 2 ---\n(no text on this page", given: "1-2"},
+		{name: "no text at all", file: paper("", ""), as: "text", want: "probably scanned", given: "1-2"},
 		{name: "no room", file: papers(3), chars: 270, want: "(there was no room for more; continue with pages=3)", given: "1-2", next: "3"},
-		{name: "no room for a page", file: paper(strings.Repeat("wide ", 100)), chars: 300, want: "characters of this page left out", given: "1"},
+		{name: "no room for a page", file: paper(strings.Repeat("wide ", 100)), chars: 240, want: "characters of this page left out", given: "1"},
 		{name: "damaged", file: "%PDF-1.7\nbroken", code: "damaged_file", field: "/file_path", want: "PDF document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.chars = c.chars
-			result, err := s.all(t, call{FilePath: s.Put("a.pdf", c.file), Pages: c.pages})
+			result, err := s.all(t, call{FilePath: s.Put("a.pdf", c.file), Pages: c.pages, As: c.as})
 			if c.code != "" {
 				if f := fault.From(err); err == nil || f.Code != c.code || f.Field != c.field || !strings.Contains(f.Message, c.want) {
 					t.Errorf("%v at %q", err, f.Field)
@@ -190,6 +194,104 @@ func TestPDF(t *testing.T) {
 			}
 			if out := result.Structured.(read.Document); out.Pages != c.given || out.NextPages != c.next {
 				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
+
+// scans are a document with pages that are images of noise.
+func scans(n int) string {
+	var noise bytes.Buffer
+	source, m := rand.New(rand.NewPCG(1, 2)), image.NewGray(image.Rect(0, 0, 1200, 1600))
+	for i := range m.Pix {
+		m.Pix[i] = uint8(source.Uint32())
+	}
+	_ = jpeg.Encode(&noise, m, &jpeg.Options{Quality: 60})
+	var out strings.Builder
+	var offsets []int
+	object := func(text string) {
+		offsets = append(offsets, out.Len())
+		fmt.Fprintf(&out, "%d 0 obj\n%s\nendobj\n", len(offsets), text)
+	}
+	out.WriteString("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	var kids strings.Builder
+	for i := range n {
+		fmt.Fprintf(&kids, "%d 0 R ", 5+i)
+	}
+	object(fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d /MediaBox [0 0 600 800] >>", kids.String(), n))
+	object(fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width 1200 /Height 1600 /BitsPerComponent 8 /ColorSpace /DeviceGray /Filter /DCTDecode /Length %d >>\nstream\n%s\nendstream", noise.Len(), noise.String()))
+	object("<< /Length 31 >>\nstream\nq 600 0 0 800 0 0 cm /Scan Do Q\n\nendstream")
+	for range n {
+		object("<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /XObject << /Scan 3 0 R >> >> >>")
+	}
+	xref := out.Len()
+	fmt.Fprintf(&out, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, at := range offsets {
+		fmt.Fprintf(&out, "%010d 00000 n \n", at)
+	}
+	fmt.Fprintf(&out, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, xref)
+	return out.String()
+}
+
+// TestPDFForms: a document as text, as images of its pages, or whole; and pages without text as images unless asked otherwise.
+func TestPDFForms(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		in         call
+		poppler    bool   // needs it
+		without    bool   // of it
+		blocks     string // T text, I image, D document
+		said       string // in the last text
+		want       read.Document
+		code       string
+	}{
+		{name: "scanned", file: scans(1), blocks: "TI", want: read.Document{TotalPages: 1, Pages: "1", Textless: "1", Images: "1"}},
+		{name: "scanned, as text", file: scans(2), in: call{As: "text"}, blocks: "T", said: "as=image gives them", want: read.Document{TotalPages: 2, Pages: "1-2", Textless: "1-2"}},
+		{name: "scanned, as images", file: scans(3), in: call{As: "image", Pages: "2-"}, blocks: "TITI", want: read.Document{TotalPages: 3, Pages: "2-3", Images: "2-3"}},
+		{name: "without room", file: scans(9), in: call{As: "image"}, without: true, blocks: "TITITIT", said: "continue with pages=4-9", want: read.Document{TotalPages: 9, Pages: "1-3", Images: "1-3", NextPages: "4-9"}},
+		{name: "whole", file: scans(1), in: call{As: "document"}, blocks: "D", want: read.Document{TotalPages: 1, Pages: "1"}},
+		{name: "whole, of many pages", file: papers(300), in: call{As: "document"}, blocks: "D", want: read.Document{TotalPages: 300, Pages: "1-300"}},
+		{name: "text, as text", file: papers(1), in: call{As: "text"}, blocks: "T", said: "sheet 1", want: read.Document{TotalPages: 1, Pages: "1"}},
+		{name: "text, as image", file: papers(1), in: call{As: "image"}, poppler: true, blocks: "TI", want: read.Document{TotalPages: 1, Pages: "1", Images: "1"}},
+		{name: "text, as image, without poppler", file: papers(2), in: call{As: "image"}, without: true, code: "program_not_found"},
+		{name: "a page of each", file: paper("one", ""), without: true, blocks: "T", said: "page 2 cannot be drawn: pdftoppm is not installed", want: read.Document{TotalPages: 2, Pages: "1-2", Textless: "2"}},
+		{name: "an empty page", file: paper("one", ""), poppler: true, blocks: "T", said: "--- page 2 of 2 ---\n(this page is empty)", want: read.Document{TotalPages: 2, Pages: "1-2", Textless: "2"}},
+		{name: "many pages, as images", file: papers(300), in: call{As: "image"}, code: "pages_needed"},
+		{name: "too many", file: papers(300), in: call{As: "image", Pages: "1-21"}, code: "invalid_input"},
+		{name: "whole, with pages", file: papers(1), in: call{As: "document", Pages: "1"}, code: "invalid_input"},
+		{name: "whole, too large", file: papers(1) + strings.Repeat("\n", 4_000_000), in: call{As: "document"}, code: "file_too_large"},
+		{name: "no PDF", file: "text", in: call{As: "image"}, code: "invalid_input"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := exec.LookPath("pdftoppm"); err != nil && c.poppler {
+				t.Skip("needs pdftoppm: install poppler-utils")
+			} else if c.without {
+				t.Setenv("PATH", t.TempDir())
+			}
+			s := newSession(t)
+			c.in.FilePath = s.Put("a.pdf", c.file)
+			result, err := s.all(t, c.in)
+			if code := tooltest.Code(err); code != c.code {
+				t.Fatalf("%v, want %q", err, c.code)
+			} else if code != "" {
+				return
+			}
+			blocks, last, bytes := "", "", 0
+			for _, block := range result.Content {
+				switch {
+				case block.Image != nil:
+					blocks, bytes = blocks+"I", bytes+len(block.Image.Data)
+				case block.Document != nil && string(block.Document.Data) == c.file:
+					blocks += "D"
+				default:
+					blocks, last = blocks+"T", block.Text
+				}
+			}
+			got := result.Structured.(read.Document)
+			c.want.Type, c.want.FilePath, c.want.Size = "pdf", got.FilePath, int64(len(c.file))
+			if blocks != c.blocks || !strings.Contains(last, c.said) || got != c.want || bytes > 3_500_000 {
+				t.Errorf("blocks %s (%d bytes of images), want %s; %+v, want %+v; %q", blocks, bytes, c.blocks, got, c.want, last)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ package read
 import (
 	"context"
 	_ "embed"
+	"slices"
 	"time"
 
 	"github.com/toold/toold/tools"
@@ -29,6 +30,7 @@ type input struct {
 	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to read, of a notebook the first cell, from 1; default 1"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines, or cells, to read; default 2000"`
 	Pages    string `json:"pages,omitempty" jsonschema:"pages of a PDF document, such as 1-5,9; for PDF only"`
+	As       form   `json:"as,omitempty" jsonschema:"how a PDF document is given: text, image (each page as one), or document (the whole file); if left out, text, and an image of each page without text; for PDF only"`
 }
 
 // Structured is the structured result for text.
@@ -61,6 +63,9 @@ func validate(in *input) error {
 		return fault.Invalidf("invalid_input", "offset is %d; it is the number of a line, from 1.", in.Offset).At("/offset")
 	case in.Limit < 0:
 		return fault.Invalidf("invalid_input", "limit is %d; it is a number of lines, from 1.", in.Limit).At("/limit")
+	}
+	if in.As != "" && !slices.Contains(forms, in.As) {
+		return fault.Invalidf("invalid_input", "as is %q; it is text, image or document.", string(in.As)).At("/as")
 	}
 	if in.Pages != "" {
 		if _, err := parsePages(in.Pages); err != nil {

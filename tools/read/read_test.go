@@ -36,6 +36,7 @@ type call struct {
 	Offset   int    `json:"offset,omitempty"`
 	Limit    int    `json:"limit,omitempty"`
 	Pages    string `json:"pages,omitempty"`
+	As       string `json:"as,omitempty"`
 }
 
 func (s *session) env() *tools.Env {

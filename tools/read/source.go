@@ -152,6 +152,8 @@ func (s *source) classify(in input, isText bool) error {
 			At("/file_path").With(Binary{MediaType: s.media, Size: size})
 	}
 	switch {
+	case in.As != "" && s.kind != documentFile:
+		return fault.Invalidf("invalid_input", "as is for PDF documents, and %s is not one. Leave it out.", name).At("/as")
 	case in.Pages != "" && s.kind != documentFile:
 		return fault.Invalidf("invalid_input", "pages is for PDF documents, and %s is not one. Leave it out; use offset and limit.", name).At("/pages")
 	case in.Offset > 1 && s.kind == documentFile:

@@ -1178,8 +1178,12 @@ type Question struct {
 	// Set when it is the tool that asks, in the middle of its call, and not whether the call may run: JSON Schema of what the
 	// answer's updated_input_json is to hold, "{}" when a yes or a no is all. A DENY is then an answer, and stops nothing.
 	FormSchemaJson string `protobuf:"bytes,14,opt,name=form_schema_json,json=formSchemaJson,proto3" json:"form_schema_json,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Set when a process of the running call, or of the background task that it has left, waits to connect to a host. A yes
+	// lets it and the rest of the call's processes connect, to each port; a DENY refuses the host for the rest of the call
+	// and stops nothing. form_schema_json is "{}" then, and tool_use_id is empty for a background task.
+	Connection    *Connection `protobuf:"bytes,15,opt,name=connection,proto3" json:"connection,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Question) Reset() {
@@ -1310,6 +1314,77 @@ func (x *Question) GetFormSchemaJson() string {
 	return ""
 }
 
+func (x *Question) GetConnection() *Connection {
+	if x != nil {
+		return x.Connection
+	}
+	return nil
+}
+
+// A host to which a process is about to connect.
+type Connection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A name or an address.
+	Host string `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	// The port.
+	Port uint32 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
+	// What the process calls itself, unchecked; empty: not known.
+	Program       string `protobuf:"bytes,3,opt,name=program,proto3" json:"program,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Connection) Reset() {
+	*x = Connection{}
+	mi := &file_toold_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Connection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Connection) ProtoMessage() {}
+
+func (x *Connection) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Connection.ProtoReflect.Descriptor instead.
+func (*Connection) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Connection) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Connection) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Connection) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
 // A question no longer matters: it was answered elsewhere, or its call has ended.
 type QuestionWithdrawn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1325,7 +1400,7 @@ type QuestionWithdrawn struct {
 
 func (x *QuestionWithdrawn) Reset() {
 	*x = QuestionWithdrawn{}
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1412,7 @@ func (x *QuestionWithdrawn) String() string {
 func (*QuestionWithdrawn) ProtoMessage() {}
 
 func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1425,7 @@ func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionWithdrawn.ProtoReflect.Descriptor instead.
 func (*QuestionWithdrawn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *QuestionWithdrawn) GetQuestionId() string {
@@ -1395,7 +1470,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1482,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1495,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Started) GetToolUseId() string {
@@ -1487,7 +1562,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1574,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1587,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Progress) GetToolUseId() string {
@@ -1601,7 +1676,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1613,7 +1688,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1626,7 +1701,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OutputChunk) GetChannel() Channel {
@@ -1708,7 +1783,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1795,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1808,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Step) GetMessage() string {
@@ -1775,7 +1850,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1862,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1875,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -1891,7 +1966,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +1978,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +1991,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Blob) GetMediaType() string {
@@ -1946,7 +2021,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2033,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2046,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Link) GetUri() string {
@@ -2005,7 +2080,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2092,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2105,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Error) GetCode() string {
@@ -2072,7 +2147,7 @@ type Usage struct {
 	Ran *durationpb.Duration `protobuf:"bytes,3,opt,name=ran,proto3" json:"ran,omitempty"`
 	// Output of its processes, both channels.
 	OutputBytes uint64 `protobuf:"varint,4,opt,name=output_bytes,json=outputBytes,proto3" json:"output_bytes,omitempty"`
-	// Peak resident memory of its process tree, where known.
+	// Peak resident memory of its largest process, where known: not where it is less than the daemon itself has held.
 	PeakMemoryBytes uint64 `protobuf:"varint,5,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
 	// How its processes were confined.
 	Sandbox       SandboxTier `protobuf:"varint,6,opt,name=sandbox,proto3,enum=toold.v1.SandboxTier" json:"sandbox,omitempty"`
@@ -2082,7 +2157,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2169,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2182,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Usage) GetWaited() *durationpb.Duration {
@@ -2167,7 +2242,7 @@ type Spill struct {
 
 func (x *Spill) Reset() {
 	*x = Spill{}
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2254,7 @@ func (x *Spill) String() string {
 func (*Spill) ProtoMessage() {}
 
 func (x *Spill) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2267,7 @@ func (x *Spill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spill.ProtoReflect.Descriptor instead.
 func (*Spill) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Spill) GetPath() string {
@@ -2245,7 +2320,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2332,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2345,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ToolResult) GetToolUseId() string {
@@ -2358,7 +2433,7 @@ type Confinement struct {
 
 func (x *Confinement) Reset() {
 	*x = Confinement{}
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2445,7 @@ func (x *Confinement) String() string {
 func (*Confinement) ProtoMessage() {}
 
 func (x *Confinement) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2458,7 @@ func (x *Confinement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confinement.ProtoReflect.Descriptor instead.
 func (*Confinement) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Confinement) GetTier() SandboxTier {
@@ -2427,7 +2502,7 @@ type SandboxDenial struct {
 
 func (x *SandboxDenial) Reset() {
 	*x = SandboxDenial{}
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2514,7 @@ func (x *SandboxDenial) String() string {
 func (*SandboxDenial) ProtoMessage() {}
 
 func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2527,7 @@ func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxDenial.ProtoReflect.Descriptor instead.
 func (*SandboxDenial) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SandboxDenial) GetOperation() string {
@@ -2509,7 +2584,7 @@ type TurnEnded struct {
 
 func (x *TurnEnded) Reset() {
 	*x = TurnEnded{}
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2596,7 @@ func (x *TurnEnded) String() string {
 func (*TurnEnded) ProtoMessage() {}
 
 func (x *TurnEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2609,7 @@ func (x *TurnEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEnded.ProtoReflect.Descriptor instead.
 func (*TurnEnded) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TurnEnded) GetCalls() uint32 {
@@ -2587,7 +2662,7 @@ type ClientToolUse struct {
 
 func (x *ClientToolUse) Reset() {
 	*x = ClientToolUse{}
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2674,7 @@ func (x *ClientToolUse) String() string {
 func (*ClientToolUse) ProtoMessage() {}
 
 func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2687,7 @@ func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolUse.ProtoReflect.Descriptor instead.
 func (*ClientToolUse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ClientToolUse) GetToolUseId() string {
@@ -2649,7 +2724,7 @@ type ClientToolCancel struct {
 
 func (x *ClientToolCancel) Reset() {
 	*x = ClientToolCancel{}
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2736,7 @@ func (x *ClientToolCancel) String() string {
 func (*ClientToolCancel) ProtoMessage() {}
 
 func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2749,7 @@ func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolCancel.ProtoReflect.Descriptor instead.
 func (*ClientToolCancel) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ClientToolCancel) GetToolUseId() string {
@@ -2710,7 +2785,7 @@ type BufferEdit struct {
 
 func (x *BufferEdit) Reset() {
 	*x = BufferEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2797,7 @@ func (x *BufferEdit) String() string {
 func (*BufferEdit) ProtoMessage() {}
 
 func (x *BufferEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2810,7 @@ func (x *BufferEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferEdit.ProtoReflect.Descriptor instead.
 func (*BufferEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BufferEdit) GetToolUseId() string {
@@ -2781,7 +2856,7 @@ type TextEdit struct {
 
 func (x *TextEdit) Reset() {
 	*x = TextEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +2868,7 @@ func (x *TextEdit) String() string {
 func (*TextEdit) ProtoMessage() {}
 
 func (x *TextEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +2881,7 @@ func (x *TextEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextEdit.ProtoReflect.Descriptor instead.
 func (*TextEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TextEdit) GetOffset() uint64 {
@@ -2844,7 +2919,7 @@ type SaveBuffers struct {
 
 func (x *SaveBuffers) Reset() {
 	*x = SaveBuffers{}
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +2931,7 @@ func (x *SaveBuffers) String() string {
 func (*SaveBuffers) ProtoMessage() {}
 
 func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +2944,7 @@ func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveBuffers.ProtoReflect.Descriptor instead.
 func (*SaveBuffers) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SaveBuffers) GetToolUseId() string {
@@ -2903,7 +2978,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2915,7 +2990,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2928,7 +3003,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Notice) GetCode() string {
@@ -2986,7 +3061,7 @@ type SessionChanged struct {
 
 func (x *SessionChanged) Reset() {
 	*x = SessionChanged{}
-	mi := &file_toold_v1_event_proto_msgTypes[29]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3073,7 @@ func (x *SessionChanged) String() string {
 func (*SessionChanged) ProtoMessage() {}
 
 func (x *SessionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[29]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3086,7 @@ func (x *SessionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionChanged.ProtoReflect.Descriptor instead.
 func (*SessionChanged) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SessionChanged) GetWorkingDirectory() string {
@@ -3094,7 +3169,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_toold_v1_event_proto_msgTypes[30]
+	mi := &file_toold_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3181,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[30]
+	mi := &file_toold_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3194,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Peer) GetUid() uint32 {
@@ -3165,7 +3240,7 @@ type Todo struct {
 
 func (x *Todo) Reset() {
 	*x = Todo{}
-	mi := &file_toold_v1_event_proto_msgTypes[31]
+	mi := &file_toold_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3177,7 +3252,7 @@ func (x *Todo) String() string {
 func (*Todo) ProtoMessage() {}
 
 func (x *Todo) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[31]
+	mi := &file_toold_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3190,7 +3265,7 @@ func (x *Todo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Todo.ProtoReflect.Descriptor instead.
 func (*Todo) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Todo) GetContent() string {
@@ -3289,7 +3364,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x05 \x01(\rR\x04line\x12\x12\n" +
 	"\x04part\x18\x06 \x01(\tR\x04part\x12\x12\n" +
-	"\x04code\x18\a \x01(\tR\x04code\"\xf1\x03\n" +
+	"\x04code\x18\a \x01(\tR\x04code\"\xa7\x04\n" +
 	"\bQuestion\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -3307,7 +3382,15 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\aexpires\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12*\n" +
 	"\agrounds\x18\f \x03(\v2\x10.toold.v1.GroundR\agrounds\x12\x18\n" +
 	"\aeffects\x18\r \x03(\tR\aeffects\x12(\n" +
-	"\x10form_schema_json\x18\x0e \x01(\tR\x0eformSchemaJson\"l\n" +
+	"\x10form_schema_json\x18\x0e \x01(\tR\x0eformSchemaJson\x124\n" +
+	"\n" +
+	"connection\x18\x0f \x01(\v2\x14.toold.v1.ConnectionR\n" +
+	"connection\"N\n" +
+	"\n" +
+	"Connection\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\x12\x18\n" +
+	"\aprogram\x18\x03 \x01(\tR\aprogram\"l\n" +
 	"\x11QuestionWithdrawn\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -3493,7 +3576,7 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_toold_v1_event_proto_goTypes = []any{
 	(Level)(0),                    // 0: toold.v1.Level
 	(SandboxTier)(0),              // 1: toold.v1.SandboxTier
@@ -3507,95 +3590,97 @@ var file_toold_v1_event_proto_goTypes = []any{
 	(*Suggestion)(nil),            // 9: toold.v1.Suggestion
 	(*Ground)(nil),                // 10: toold.v1.Ground
 	(*Question)(nil),              // 11: toold.v1.Question
-	(*QuestionWithdrawn)(nil),     // 12: toold.v1.QuestionWithdrawn
-	(*Started)(nil),               // 13: toold.v1.Started
-	(*Progress)(nil),              // 14: toold.v1.Progress
-	(*OutputChunk)(nil),           // 15: toold.v1.OutputChunk
-	(*Step)(nil),                  // 16: toold.v1.Step
-	(*Content)(nil),               // 17: toold.v1.Content
-	(*Blob)(nil),                  // 18: toold.v1.Blob
-	(*Link)(nil),                  // 19: toold.v1.Link
-	(*Error)(nil),                 // 20: toold.v1.Error
-	(*Usage)(nil),                 // 21: toold.v1.Usage
-	(*Spill)(nil),                 // 22: toold.v1.Spill
-	(*ToolResult)(nil),            // 23: toold.v1.ToolResult
-	(*Confinement)(nil),           // 24: toold.v1.Confinement
-	(*SandboxDenial)(nil),         // 25: toold.v1.SandboxDenial
-	(*TurnEnded)(nil),             // 26: toold.v1.TurnEnded
-	(*ClientToolUse)(nil),         // 27: toold.v1.ClientToolUse
-	(*ClientToolCancel)(nil),      // 28: toold.v1.ClientToolCancel
-	(*BufferEdit)(nil),            // 29: toold.v1.BufferEdit
-	(*TextEdit)(nil),              // 30: toold.v1.TextEdit
-	(*SaveBuffers)(nil),           // 31: toold.v1.SaveBuffers
-	(*Notice)(nil),                // 32: toold.v1.Notice
-	(*SessionChanged)(nil),        // 33: toold.v1.SessionChanged
-	(*Peer)(nil),                  // 34: toold.v1.Peer
-	(*Todo)(nil),                  // 35: toold.v1.Todo
-	nil,                           // 36: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 39: google.protobuf.Struct
-	(PermissionMode)(0),           // 40: toold.v1.PermissionMode
+	(*Connection)(nil),            // 12: toold.v1.Connection
+	(*QuestionWithdrawn)(nil),     // 13: toold.v1.QuestionWithdrawn
+	(*Started)(nil),               // 14: toold.v1.Started
+	(*Progress)(nil),              // 15: toold.v1.Progress
+	(*OutputChunk)(nil),           // 16: toold.v1.OutputChunk
+	(*Step)(nil),                  // 17: toold.v1.Step
+	(*Content)(nil),               // 18: toold.v1.Content
+	(*Blob)(nil),                  // 19: toold.v1.Blob
+	(*Link)(nil),                  // 20: toold.v1.Link
+	(*Error)(nil),                 // 21: toold.v1.Error
+	(*Usage)(nil),                 // 22: toold.v1.Usage
+	(*Spill)(nil),                 // 23: toold.v1.Spill
+	(*ToolResult)(nil),            // 24: toold.v1.ToolResult
+	(*Confinement)(nil),           // 25: toold.v1.Confinement
+	(*SandboxDenial)(nil),         // 26: toold.v1.SandboxDenial
+	(*TurnEnded)(nil),             // 27: toold.v1.TurnEnded
+	(*ClientToolUse)(nil),         // 28: toold.v1.ClientToolUse
+	(*ClientToolCancel)(nil),      // 29: toold.v1.ClientToolCancel
+	(*BufferEdit)(nil),            // 30: toold.v1.BufferEdit
+	(*TextEdit)(nil),              // 31: toold.v1.TextEdit
+	(*SaveBuffers)(nil),           // 32: toold.v1.SaveBuffers
+	(*Notice)(nil),                // 33: toold.v1.Notice
+	(*SessionChanged)(nil),        // 34: toold.v1.SessionChanged
+	(*Peer)(nil),                  // 35: toold.v1.Peer
+	(*Todo)(nil),                  // 36: toold.v1.Todo
+	nil,                           // 37: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
+	(PermissionMode)(0),           // 41: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	37, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	38, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
 	5,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
 	8,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
 	11, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
-	12, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
-	13, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
-	14, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
-	23, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
-	26, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
-	27, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
-	29, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
-	32, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
-	33, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
-	28, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
-	31, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
+	13, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
+	14, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
+	15, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
+	24, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
+	27, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
+	28, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
+	30, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
+	33, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
+	34, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
+	29, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
+	32, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
 	7,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
 	6,  // 16: toold.v1.Attached.warning_details:type_name -> toold.v1.Warning
 	0,  // 17: toold.v1.Question.level:type_name -> toold.v1.Level
 	9,  // 18: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	37, // 19: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	38, // 19: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
 	10, // 20: toold.v1.Question.grounds:type_name -> toold.v1.Ground
-	1,  // 21: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
-	0,  // 22: toold.v1.Started.level:type_name -> toold.v1.Level
-	10, // 23: toold.v1.Started.grounds:type_name -> toold.v1.Ground
-	38, // 24: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
-	15, // 25: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
-	16, // 26: toold.v1.Progress.step:type_name -> toold.v1.Step
-	2,  // 27: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
-	18, // 28: toold.v1.Content.image:type_name -> toold.v1.Blob
-	18, // 29: toold.v1.Content.document:type_name -> toold.v1.Blob
-	19, // 30: toold.v1.Content.link:type_name -> toold.v1.Link
-	39, // 31: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	38, // 32: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	38, // 33: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	38, // 34: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
-	1,  // 35: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
-	3,  // 36: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
-	17, // 37: toold.v1.ToolResult.content:type_name -> toold.v1.Content
-	20, // 38: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	39, // 39: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
-	21, // 40: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
-	22, // 41: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	24, // 42: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
-	1,  // 43: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
-	25, // 44: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
-	36, // 45: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	38, // 46: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	38, // 47: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	30, // 48: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	39, // 49: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	35, // 50: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	40, // 51: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	34, // 52: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	12, // 21: toold.v1.Question.connection:type_name -> toold.v1.Connection
+	1,  // 22: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
+	0,  // 23: toold.v1.Started.level:type_name -> toold.v1.Level
+	10, // 24: toold.v1.Started.grounds:type_name -> toold.v1.Ground
+	39, // 25: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	16, // 26: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
+	17, // 27: toold.v1.Progress.step:type_name -> toold.v1.Step
+	2,  // 28: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
+	19, // 29: toold.v1.Content.image:type_name -> toold.v1.Blob
+	19, // 30: toold.v1.Content.document:type_name -> toold.v1.Blob
+	20, // 31: toold.v1.Content.link:type_name -> toold.v1.Link
+	40, // 32: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	39, // 33: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	39, // 34: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	39, // 35: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	1,  // 36: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
+	3,  // 37: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
+	18, // 38: toold.v1.ToolResult.content:type_name -> toold.v1.Content
+	21, // 39: toold.v1.ToolResult.error:type_name -> toold.v1.Error
+	40, // 40: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	22, // 41: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
+	23, // 42: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
+	25, // 43: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
+	1,  // 44: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
+	26, // 45: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
+	37, // 46: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	39, // 47: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	39, // 48: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	31, // 49: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	40, // 50: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	36, // 51: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	41, // 52: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	35, // 53: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3620,15 +3705,15 @@ func file_toold_v1_event_proto_init() {
 		(*ExecuteResponse_ClientToolCancel)(nil),
 		(*ExecuteResponse_SaveBuffers)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[10].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[11].OneofWrappers = []any{
 		(*Progress_Output)(nil),
 		(*Progress_Step)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[11].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[12].OneofWrappers = []any{
 		(*OutputChunk_Text)(nil),
 		(*OutputChunk_Raw)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[13].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[14].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Document)(nil),
@@ -3640,7 +3725,7 @@ func file_toold_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

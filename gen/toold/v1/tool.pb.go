@@ -867,7 +867,7 @@ type ClientTool struct {
 	// The name that the model uses: 1 to 64 letters, digits, underscores and dashes. A tool of another kind that has the
 	// name wins, which ListTools reports.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Markdown, for the model.
+	// Markdown, for the model; needed.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// JSON Schema of the input, as JSON text; empty: an object with anything in it. Inputs are checked against it before
 	// they are sent.

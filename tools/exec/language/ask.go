@@ -141,7 +141,7 @@ func (a *asked) oneOrMore(answer json.RawMessage) (list []wireLocation, err erro
 		err = json.Unmarshal(answer, &list)
 	}
 	if err != nil {
-		return nil, failedf("The answer of %s does not conform to the protocol: %v.", a.spec.name(), err)
+		return nil, a.misfit(err)
 	}
 	for i := range list {
 		if l := &list[i]; l.URI == "" {

@@ -85,7 +85,7 @@ func (s *server) greet(ctx context.Context) error {
 	refusal, refused := errors.AsType[*jsonrpc2.Error](err)
 	switch {
 	case isGone:
-		return failedf("%s while it was starting.", gone.words)
+		return failedf("While it was starting, %s.", gone.words)
 	case refused:
 		return failedf("%s does not start: %s", s.spec.name(), printable(refusal.Message, 1000))
 	case err != nil:

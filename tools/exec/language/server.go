@@ -87,7 +87,9 @@ func (s *server) obituary(exit sandbox.Exit) string {
 	var words string
 	switch {
 	case cause != nil:
-		words = fmt.Sprintf("was ended: %v", cause)
+		words = fmt.Sprintf("was stopped because %v", cause)
+	case exit.Stopped:
+		words = "closed its connection, and was stopped"
 	case exit.Signal != "":
 		words = "was ended by " + exit.Signal
 	default:
@@ -173,9 +175,18 @@ func (s *server) once(ctx context.Context, limit time.Duration, method string, p
 		return err
 	}
 	if err := json.Unmarshal(answer, result); err != nil {
-		return failedf("The answer of %s does not conform to the protocol: %v.", s.spec.name(), err)
+		return s.misfit(err)
 	}
 	return nil
+}
+
+// misfit returns the fault for an answer that JSON's err is about.
+func (s *server) misfit(err error) error {
+	why := err.Error()
+	if other, is := errors.AsType[*json.UnmarshalTypeError](err); is { // whose own text has names of Go types
+		why = fmt.Sprintf("it has a %s where something else belongs", other.Value)
+	}
+	return failedf("The answer of %s does not conform to the protocol: %s.", s.spec.name(), why)
 }
 
 // unsent ends a server that reads nothing, which is one reason why a message could not be sent.

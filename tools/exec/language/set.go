@@ -70,6 +70,16 @@ func (s *Set) Close() {
 	s.work.Wait()
 }
 
+// Used reports whether a server has been started.
+func (s *Set) Used() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.places) > 0
+}
+
 // Unavailable returns, as a sentence, why no server can be used; empty: one can.
 func (s *Set) Unavailable() string {
 	if s == nil {

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,8 @@ type Box struct {
 	// closed. Its result is added to the denials of the process. It may be called concurrently.
 	// nil: no call.
 	After func() []Denial
+	// Ask is each process's Command.Ask.
+	Ask func(context.Context, Host) Answer
 
 	// Before is called before a process changes a file where it may write, in Full, and the process
 	// waits until it returns. What the processes of others change is not reported. It may be called
@@ -36,11 +39,12 @@ type Box struct {
 	mu      sync.Mutex
 	denials []Denial
 	created []string
+	peak    int64
 }
 
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
-	c.Policy, c.ended, c.after, c.before = b.Policy, b.note, b.After, b.Before
+	c.Policy, c.Ask, c.ended, c.after, c.before = b.Policy, b.Ask, b.note, b.After, b.Before
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
 		box.used.Store(true)
@@ -54,7 +58,7 @@ func (b *Box) Start(c Command) (*Process, error) {
 // Under returns a box for processes of the same call that need another policy. What it starts
 // counts for b.Used; its denials are not b's.
 func (b *Box) Under(p Policy) *Box {
-	return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, of: b, Before: b.Before}
+	return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, Ask: b.Ask, Before: b.Before, of: b}
 }
 
 // Used reports whether b, or a box that was made from it, has started a process.
@@ -68,8 +72,21 @@ func (b *Box) Environ(base []string, set ...string) []string {
 
 func (b *Box) note(exit Exit) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.denials, b.created = append(b.denials, exit.Denials...), append(b.created, exit.Created...)
+	b.mu.Unlock()
+	for box := b; box != nil; box = box.of {
+		box.mu.Lock()
+		box.peak = max(box.peak, exit.MaxRSS)
+		box.mu.Unlock()
+	}
+}
+
+// PeakMemory returns the peak memory of the largest process that has ended, also of boxes that were
+// made from b, in bytes; 0: it is not known.
+func (b *Box) PeakMemory() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.peak
 }
 
 // AddBefore calls f, unless it is nil, after what Before calls already.

@@ -18,8 +18,8 @@ type hostCapabilities struct{}
 
 const sandboxExec = "/usr/bin/sandbox-exec"
 
-func (hostCapabilities) probe(Outlet) {}
-func (hostCapabilities) close()       {}
+func (hostCapabilities) probe(Outlet, func(string, Denial)) {}
+func (hostCapabilities) close()                             {}
 
 var sandboxExecThere = sync.OnceValue(func() bool {
 	_, err := os.Stat(sandboxExec)

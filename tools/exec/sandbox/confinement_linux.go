@@ -45,8 +45,12 @@ func (p *Process) spawn(files []*os.File) error {
 	made, err := g.instances.enter(c.Policy, t)
 	if err == nil {
 		p.confine = confinementOf{instance: made, watch: c.Policy.Absent, fresh: empty}
-		c.Env = p.environ(wayOut(made.port(), c.ID, c.Policy.Network)...)
-		if err = p.spawnConfined(&launch{host: g, instance: made, command: c, files: files}); err == nil {
+		var port int
+		if port, err = g.instances.wayOut(made, c.Policy.Network); err == nil {
+			c.Env = p.environ(wayOut(port, made.userOf(c.ID), c.Policy.Network)...)
+			err = p.spawnConfined(&launch{host: g, instance: made, command: c, files: files})
+		}
+		if err == nil {
 			return nil
 		}
 		g.instances.leave(made)
@@ -55,13 +59,21 @@ func (p *Process) spawn(files []*os.File) error {
 	return err
 }
 
-// wayOut returns the variables by which programs find the proxy. The user name in them identifies
-// the call. git and wget need a password as well, which the proxy ignores.
-func wayOut(port int, id string, n Network) (environ []string) {
+// userOf returns the user name that identifies a tree to the proxy, with its separator. In Full the
+// proxy knows each connection. git and wget need a password as well, which the proxy ignores.
+func (c *instance) userOf(id string) string {
+	if c.network != nil {
+		return ""
+	}
+	return id + ":x@"
+}
+
+// wayOut returns the variables by which programs find the proxy.
+func wayOut(port int, user string, n Network) (environ []string) {
 	if port == 0 {
 		return nil
 	}
-	proxy := fmt.Sprintf("=http://%s:x@127.0.0.1:%d", id, port)
+	proxy := fmt.Sprintf("=http://%s127.0.0.1:%d", user, port)
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		environ = append(environ, name+proxy)
 	}
@@ -87,7 +99,7 @@ func (p *Process) spawnConfined(l *launch) error {
 		p.confine.first = b.first
 	}
 	if b.listener != nil {
-		p.confine.supervisor = newSupervisor(b.listener, l.command, l.instance)
+		p.confine.supervisor = newSupervisor(b.listener, l.command.Policy, l.instance, p)
 	}
 	return nil
 }

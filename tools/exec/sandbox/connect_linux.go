@@ -21,9 +21,10 @@ import (
 type connection struct {
 	*supervisor
 	n       *notification
-	socket  int    // a copy of the process's descriptor
-	family  int    // of the socket
-	address []byte // the daemon's copy
+	socket  int            // a copy of the process's descriptor
+	family  int            // of the socket
+	address []byte         // the daemon's copy
+	own     netip.AddrPort // of a connection to the proxy that has just begun
 }
 
 // connect makes the connection and returns the answer for the process. pending: the answer comes
@@ -131,6 +132,9 @@ func (c *connection) outcome() (errno unix.Errno, pending bool) {
 	if err != nil {
 		return errnoOf(err), false
 	}
+	if code != 0 {
+		c.abandon()
+	}
 	c.noteInternet(unix.Errno(code))
 	return unix.Errno(code), false
 }
@@ -141,12 +145,10 @@ func (c *connection) polled() int16 {
 	return poll[0].Revents
 }
 
-// toInternet connects an Internet socket. A process may not use a proxy that is for other calls of
-// the session.
+// toInternet connects an Internet socket.
 func (c *connection) toInternet() unix.Errno {
-	to, ok := internetAddress(c.address)
-	if port := int(to.Port()); ok && port != c.instance.port() && c.instance.network.isProxy(port) {
-		return unix.ECONNREFUSED
+	if to, ok := internetAddress(c.address); ok && c.instance.network.isProxy(to) && c.isStream() {
+		return c.toProxy()
 	}
 	errno := c.to(c.address)
 	c.noteInternet(errno)

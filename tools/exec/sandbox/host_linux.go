@@ -20,10 +20,11 @@ type hostCapabilities struct {
 	threads   threads
 }
 
-// probe determines the capabilities. outlet serves the ways out to the network.
-func (g *hostCapabilities) probe(outlet Outlet) {
+// probe determines the capabilities. outlet serves the ways out to the network, and denied records
+// what it refuses in Fast.
+func (g *hostCapabilities) probe(outlet Outlet, denied func(id string, d Denial)) {
 	g.instances = instances{
-		outlet: outlet, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
+		outlet: outlet, denied: denied, all: map[string]*instance{}, points: map[mountPoint]int{}, networks: registry[*network]{}, layers: registry[*os.File]{},
 	}
 	g.threads.all = map[filter]*thread{}
 	g.landlock = landlockABI()

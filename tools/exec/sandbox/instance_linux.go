@@ -27,7 +27,7 @@ type instance struct {
 	network    *network     // in Full; nil: Fast
 	layers     *os.File     // the mount namespace that its mounts were made from; nil: none
 	ruleset    *os.File     // nil: none
-	proxy      *proxy       // nil: none
+	proxy      *proxy       // of its own, in Fast; nil: none
 	points     []mountPoint // that were made for it
 	users      int
 	left       time.Time // when the last process left
@@ -48,7 +48,7 @@ func (c *instance) close() {
 	}
 }
 
-// port returns the port of the proxy; 0: none.
+// port returns the port of its own proxy; 0: none.
 func (c *instance) port() int {
 	if c.proxy == nil {
 		return 0

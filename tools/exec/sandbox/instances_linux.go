@@ -23,7 +23,8 @@ import (
 // instances are the existing instances, by what they were made for.
 type instances struct {
 	outlet Outlet
-	kept   time.Duration // how long unused ones are kept; 0: idle
+	denied func(id string, d Denial) // records a denial of the trees with that ID
+	kept   time.Duration             // how long unused ones are kept; 0: idle
 
 	users *os.File // the user namespace that all others belong to; nil: root's
 
@@ -104,13 +105,10 @@ func (c *instances) drop(key string) {
 // that no other has. A mount point that is no longer empty stays. mu is held.
 func (c *instances) discard(made *instance) {
 	made.close()
-	switch {
-	case made.network != nil:
-		made.network.leaveProxy(made.proxy)
-		c.networks.leave(made.network)
-	case made.proxy != nil:
+	if made.proxy != nil {
 		_ = made.proxy.Close()
 	}
+	c.networks.leave(made.network)
 	c.layers.leave(made.layers)
 	c.unmake(made)
 }
@@ -154,11 +152,6 @@ func (c *instances) makeFull(made *instance, p Policy) (err error) {
 	if made.network, err = c.networks.enter(session, func() (*network, error) { return newNetwork(c.users) }); err != nil {
 		return err
 	}
-	if p.Network.proxied() {
-		if made.proxy, err = made.network.proxy(c.users, c.outlet, p.Network); err != nil {
-			return err
-		}
-	}
 	made.points = p.mountPoints(func(point mountPoint) bool { return c.points[point] > 0 })
 	for _, point := range made.points {
 		c.points[point]++
@@ -179,10 +172,23 @@ func (c *instances) makeFast(made *instance, p Policy) (err error) {
 		if err != nil {
 			return err
 		}
-		made.proxy = newProxy(c.outlet, p.Network, l)
+		made.proxy = newProxy(c.outlet, l, func(_, user string) (Client, bool) {
+			return Client{Network: p.Network, Denied: func(d Denial) { c.denied(user, d) }}, true
+		})
 	}
 	made.ruleset, err = restriction(p, made.port())
 	return err
+}
+
+// wayOut returns the port of the proxy for a process of the instance; 0: it has none.
+func (c *instances) wayOut(made *instance, n Network) (port int, err error) {
+	switch {
+	case c.outlet == nil || !n.proxied():
+		return 0, nil
+	case made.network != nil:
+		return made.network.wayOut(c.users, c.outlet)
+	}
+	return made.port(), nil
 }
 
 // close closes all instances, which must be unused, and waits for the timer.
@@ -204,7 +210,10 @@ func (c *instances) close() {
 // key identifies what is made for a policy in a tier: the policy's text, and the file that each
 // place is now, since a place may be replaced.
 func (p *Policy) key(t Tier) string {
-	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, p.Network, strconv.Quote(p.Session))
+	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, strconv.Quote(p.Session))
+	if t == Fast { // in Full one proxy serves all policies of a session
+		b = fmt.Append(b, p.Network)
+	}
 	var info unix.Statx_t
 	for _, place := range p.Places {
 		b = append(b, '0'+byte(place.Access))

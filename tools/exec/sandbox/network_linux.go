@@ -1,14 +1,14 @@
 // The network of a session: a namespace with only a loopback, which the calls of the session share.
-// It also holds the daemon's proxies, and the Unix sockets on which its processes listen.
+// It also holds the daemon's proxy, and the Unix sockets on which its processes listen.
 
 package sandbox
 
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"unsafe"
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxyPort is the port of the first proxy of a network. Further ones get any free port.
+// proxyPort is the port of a network's proxy, if it is free.
 const proxyPort = 3128
 
 // A network is one network namespace. It is safe for concurrent use.
@@ -25,18 +25,19 @@ type network struct {
 	diag      *os.File // a socket in it for queries about sockets
 
 	mu      sync.Mutex
-	proxies registry[*proxy] // by what their Network allows
+	proxy   *proxy                     // nil: no process has needed one
+	clients map[netip.AddrPort]*client // of the proxy, by the address of the process's socket
 	bound   map[identity]listening
 }
 
-// A proxy is one of the daemon's.
+// A proxy is the daemon's.
 type proxy struct {
 	port int
 	io.Closer
 }
 
-func newProxy(outlet Outlet, to Network, l net.Listener) *proxy {
-	return &proxy{l.Addr().(*net.TCPAddr).Port, outlet(to, l)}
+func newProxy(outlet Outlet, l net.Listener, clients Clients) *proxy {
+	return &proxy{l.Addr().(*net.TCPAddr).Port, outlet(l, clients)}
 }
 
 // A listening is a Unix socket on which a process in the network listens.
@@ -58,14 +59,18 @@ func newNetwork(users *os.File) (made *network, err error) {
 	}
 	return &network{
 		namespace: namespace{ns.file("network"), unix.CLONE_NEWNET}, diag: diag.file("diagnostics"),
-		proxies: registry[*proxy]{}, bound: map[identity]listening{},
+		clients: map[netip.AddrPort]*client{}, bound: map[identity]listening{},
 	}, nil
 }
 
-// Close closes the network, of which no instance uses a proxy any more.
+// Close closes the network, of which no instance is left.
 func (n *network) Close() error {
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	own := n.proxy
+	n.mu.Unlock()
+	if own != nil {
+		_ = own.Close() // it waits for requests, which may look up their clients
+	}
 	return errors.Join(n.diag.Close(), n.namespace.file.Close())
 }
 
@@ -77,25 +82,18 @@ func (m *maker) loopback() {
 	m.do(unix.SYS_IOCTL, s.at(), unix.SIOCSIFFLAGS, unsafe.Pointer(request)).hold(request)
 }
 
-// proxy returns the proxy for to, which it starts if there is none. The caller passes it to leaveProxy
-// when its instance no longer uses it.
-func (n *network) proxy(users *os.File, outlet Outlet, to Network) (*proxy, error) {
+// wayOut returns the port of the proxy, which it starts if there is none.
+func (n *network) wayOut(users *os.File, outlet Outlet) (port int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.proxies.enter(fmt.Sprintf("%q", to), func() (*proxy, error) {
+	if n.proxy == nil {
 		l, err := n.listen(users)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		return newProxy(outlet, to, l), nil
-	})
-}
-
-// leaveProxy counts one instance less for the proxy, which may be nil.
-func (n *network) leaveProxy(p *proxy) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.proxies.leave(p)
+		n.proxy = newProxy(outlet, &reception{l, n}, n.client)
+	}
+	return n.proxy.port, nil
 }
 
 // listen makes a proxy's socket.
@@ -113,18 +111,6 @@ func (n *network) listen(users *os.File) (net.Listener, error) {
 	f := s.file("proxy")
 	defer f.Close()
 	return net.FileListener(f)
-}
-
-// isProxy reports whether one of the daemon's proxies listens at the port.
-func (n *network) isProxy(port int) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, p := range n.proxies {
-		if p.value.port == port {
-			return true
-		}
-	}
-	return false
 }
 
 // sioCUnixFile is SIOCUNIXFILE of linux/un.h: it opens the file that a Unix socket is bound to.

@@ -30,6 +30,7 @@ func (p *Process) goOn(left []member) bool {
 	if !ok {
 		return false
 	}
+	main.MaxRSS = p.ownRSS(main.MaxRSS)
 	for _, o := range p.outputs {
 		o.catchUp()
 	}

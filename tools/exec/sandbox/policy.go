@@ -4,10 +4,12 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -105,6 +107,8 @@ type Denial struct {
 	Operation Operation
 	Target    string // see Operation
 	Count     int    // how often; equal denials are reported once
+	// Answer is what the user has answered about a host; empty: the user was not asked.
+	Answer Answer
 	// MovedTo is the new path of what was made at a protected path; empty: nothing was made.
 	MovedTo string
 	PutBack bool // the previous entry at that path is restored
@@ -129,9 +133,40 @@ const (
 )
 
 // An Outlet serves a sandbox's way out to the network: connections that arrive on the listener may
-// go where the Network allows. It serves until its result is closed, which also closes the
-// listener.
-type Outlet func(Network, net.Listener) io.Closer
+// go where their Client may. It serves until its result is closed, which also closes the listener.
+type Outlet func(net.Listener, Clients) io.Closer
+
+// Clients returns whose a connection to a way out is, by its remote address. In Fast there is one
+// way out for each Policy, any process of the machine reaches it, and user, the name that the
+// process has given itself, is all that tells trees apart. false: the connection is nobody's.
+type Clients func(remote, user string) (Client, bool)
+
+// A Client is the tree that uses a way out.
+type Client struct {
+	Network Network
+	Ask     func(context.Context, Host) Answer // see Command.Ask; nil: nobody is asked
+	Denied  func(Denial)                       // records a denial of the tree
+}
+
+// A Host is one that a process wants to connect to.
+type Host struct {
+	Name    string // in the form in which hosts are compared
+	Port    uint16
+	Program string // what the process calls itself, unchecked; empty: not known
+}
+
+// String returns the host with its port.
+func (h Host) String() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
+
+// An Answer is what a question about a host has come to.
+type Answer string
+
+// The answers. The zero Answer means that nobody was asked, and the host stays closed.
+const (
+	Permitted    Answer = "permitted"
+	NotPermitted Answer = "not_permitted"
+	Unanswered   Answer = "unanswered" // in time; a later attempt may find it answered
+)
 
 // A Confinement is how a process is confined.
 type Confinement struct {

@@ -21,6 +21,15 @@ import (
 // rssUnit is the unit in which the kernel counts peak memory, in bytes.
 const rssUnit = 1024
 
+// inheritedRSS returns the peak memory that children inherit from the daemon, in bytes.
+func inheritedRSS() int64 {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
+		return math.MaxInt64
+	}
+	return usage.Maxrss * rssUnit
+}
+
 // ticksPerSecond is USER_HZ, which is 100 on every architecture that Go runs on.
 const ticksPerSecond = 100
 

@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -49,8 +50,9 @@ type Command struct {
 	// Stdin is the standard input itself, instead of Input, for a caller that communicates with the
 	// process. The caller closes it.
 	Stdin *os.File
-	// Stdout and Stderr, neither nil, receive the output, each from one goroutine. An error of one
-	// of them stops the process and becomes Exit.Output; later output is dropped.
+	// Stdout, not nil, and Stderr receive the output, each from one goroutine. If Stderr is nil, both
+	// outputs are one pipe, and Stdout receives them in the exact order in which they were written.
+	// An error of one of them stops the process and becomes Exit.Output; later output is dropped.
 	Stdout, Stderr io.Writer
 	// Report receives what is written to descriptor 3, in the same way; nil: there is no such
 	// descriptor.
@@ -61,7 +63,12 @@ type Command struct {
 	Policy Policy
 	// Keep decides about processes that still run when the main process has ended by itself; nil:
 	// all of them are killed.
-	Keep   Keep
+	Keep Keep
+	// Ask is called when a process of the tree wants to connect to a host that Policy.Network does
+	// not name, while the connection waits; it returns at once when its context ends, which the end
+	// of the tree causes. It must be safe for concurrent use. nil: nobody is asked, and the host is
+	// refused; so it is in Fast.
+	Ask    func(context.Context, Host) Answer
 	ended  func(Exit)       // called with the exit, before Done is closed; nil: no call
 	after  func() []Denial  // see Box.After
 	before func(Alteration) // see Box.Before
@@ -89,10 +96,11 @@ type Process struct {
 	command Command  // without its Input
 	// stopping is set by Stop. outlived is closed when processes continue after the main process;
 	// main is how the main process has ended then.
-	stopping atomic.Bool
-	outlived chan struct{}
-	main     Exit
-	confine  confinementOf // what confines it
+	stopping  atomic.Bool
+	inherited int64 // the daemon's peak memory when the main process had become its program, in bytes
+	outlived  chan struct{}
+	main      Exit
+	confine   confinementOf // what confines it
 
 	insisted chan Denial // capacity 1
 
@@ -112,8 +120,10 @@ type Exit struct {
 	// Kept are the processes that continue, as Command.Keep has decided. Only Main sets it.
 	Kept []Left
 	// Stuck are the processes that the kernel still holds although they were killed.
-	Stuck   []Left
-	MaxRSS  int64 // bytes, of the largest process of the tree that was collected
+	Stuck []Left
+	// MaxRSS is the peak memory, in bytes, of the largest process of the tree that was collected; 0:
+	// it is not known, and at most what the daemon itself has held.
+	MaxRSS  int64
 	Stopped bool  // Stop was called before the main process had ended
 	Output  error // why the output is incomplete; nil: it is complete
 	// Denials are the noticed denials, at most 50 of them: first those of files that were moved
@@ -159,6 +169,8 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
+const descriptorOfStderr = 2
+
 func (p *Process) start(input []byte) (err error) {
 	c, files := p.command, []*os.File{p.runner.null}
 	if c.Stdin != nil {
@@ -170,7 +182,11 @@ func (p *Process) start(input []byte) (err error) {
 		defer files[0].Close()
 	}
 	for _, w := range []io.Writer{c.Stdout, c.Stderr, c.Report} {
-		if w == nil {
+		switch {
+		case w == nil && len(files) == descriptorOfStderr:
+			files = append(files, files[descriptorOfStderr-1])
+			continue
+		case w == nil:
 			continue
 		}
 		output, far, err := newCapture(w)
@@ -187,7 +203,18 @@ func (p *Process) start(input []byte) (err error) {
 	if err = p.spawn(append(files, c.Extra...)); err != nil {
 		p.closeOutputs()
 	}
+	p.inherited = inheritedRSS()
 	return err
+}
+
+// ownRSS returns the peak memory of a process of the tree: counted is what the kernel reports for it,
+// in bytes. It is 0 where the kernel may mean what the process has inherited: until a child becomes
+// its program it shares the daemon's memory, and the kernel counts that for it.
+func (p *Process) ownRSS(counted int64) int64 {
+	if counted <= p.inherited {
+		return 0
+	}
+	return counted
 }
 
 // environ returns the environment of the process, with more variables, and the marker at the end.
@@ -302,6 +329,7 @@ func counted(denials []Denial, d Denial) ([]Denial, Denial) {
 	at := slices.IndexFunc(denials, func(o Denial) bool { return o.Operation == d.Operation && o.Target == d.Target })
 	if at >= 0 {
 		denials[at].Count++
+		denials[at].Answer = d.Answer // the newest
 		return denials, denials[at]
 	}
 	if len(denials) < manyDenials {
@@ -377,6 +405,6 @@ func (p *Process) collect() {
 		p.exit.Signal = unix.SignalName(status.Signal())
 	}
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		p.exit.MaxRSS = int64(usage.Maxrss) * rssUnit
+		p.exit.MaxRSS = p.ownRSS(int64(usage.Maxrss) * rssUnit)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,11 +36,31 @@ func TestExit(t *testing.T) {
 				t.Errorf("%s: code %d, signal %q, out %q, err %q; want %d, %q, %q, %q", tt.script,
 					exit.Code, exit.Signal, p.out, p.err, tt.code, tt.signal, tt.out, tt.err)
 			}
-			if exit.LeftBehind != nil || exit.Stuck != nil || exit.Stopped || exit.Output != nil || exit.MaxRSS == 0 {
+			if exit.LeftBehind != nil || exit.Stuck != nil || exit.Stopped || exit.Output != nil {
 				t.Errorf("unexpected report: %+v", exit)
 			}
 		})
 	}
+}
+
+// TestPeakMemoryIsTheProcesses: what a child has inherited from a large daemon is not reported as its own.
+func TestPeakMemoryIsTheProcesses(t *testing.T) {
+	const large = 100 << 20
+	r := newRunner(t)
+	ballast := make([]byte, large)
+	for i := 0; i < large; i += 4096 {
+		ballast[i] = 1
+	}
+	for range 20 {
+		if exit := start(t, r, "small", "true; ls >/dev/null").Wait(); exit.MaxRSS >= large/2 {
+			t.Fatalf("a small command is reported with %d bytes", exit.MaxRSS)
+		}
+	}
+	exit := start(t, r, "large", `printf -v x "%200000000s" .; true`).Wait()
+	if inChild := start(t, r, "child", `(printf -v x "%200000000s" .); true`).Wait(); exit.MaxRSS < 200_000_000 || inChild.MaxRSS < 200_000_000 {
+		t.Errorf("large ones are reported with %d and %d bytes", exit.MaxRSS, inChild.MaxRSS)
+	}
+	runtime.KeepAlive(ballast)
 }
 
 // survivors are the ways in which a process outlives the shell that has started it. Each script prints "pid N" for each

@@ -73,7 +73,7 @@ func New(home string, outlet Outlet) (*Runner, error) {
 		_ = null.Close()
 		return nil, fmt.Errorf("starting the watcher: %w", err)
 	}
-	r.host.probe(outlet)
+	r.host.probe(outlet, r.Denied)
 	return r, nil
 }
 

@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -27,7 +28,9 @@ type supervisor struct {
 	listener *os.File
 	policy   Policy
 	instance *instance
-	done     chan struct{}
+	process  *Process        // of the tree
+	ctx      context.Context // ends when serve has
+	end      context.CancelFunc
 	over     *os.File       // written to once the tree has ended
 	waiting  sync.WaitGroup // connections that processes wait for
 	plain    map[string]bool
@@ -64,11 +67,12 @@ const (
 	notifContinue = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-func newSupervisor(listener *os.File, c Command, i *instance) *supervisor {
+func newSupervisor(listener *os.File, p Policy, c *instance, of *Process) *supervisor {
 	g := &supervisor{
-		listener: listener, policy: c.Policy, instance: i, reports: newReporter(c.before),
-		done: make(chan struct{}), plain: map[string]bool{}, created: map[string]bool{},
+		listener: listener, policy: p, instance: c, process: of, reports: newReporter(of.command.before),
+		plain: map[string]bool{}, created: map[string]bool{},
 	}
+	g.ctx, g.end = context.WithCancel(context.Background())
 	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		g.over = os.NewFile(uintptr(fd), "over")
 	}
@@ -84,7 +88,7 @@ func (g *supervisor) finish() (denials []Denial, created []string) {
 		_, _ = g.over.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 	select {
-	case <-g.done:
+	case <-g.ctx.Done():
 	case <-time.After(patience):
 	}
 	return g.soFar()
@@ -103,7 +107,7 @@ func (g *supervisor) soFar() (denials []Denial, created []string) {
 // serve answers on a thread that waits in the kernel: a process waits for each answer, and one more
 // thread switch would double the time.
 func (g *supervisor) serve() {
-	defer close(g.done)
+	defer g.end()
 	defer g.reports.close()
 	fd := g.listener.Fd()
 	_ = unix.IoctlSetInt(int(fd), notifFlags, notifSyncWake) // an older kernel lacks it
@@ -125,6 +129,9 @@ func (g *supervisor) serve() {
 		}
 	}
 	g.waiting.Wait()
+	if g.instance.network != nil {
+		g.instance.network.abandonAll(g)
+	}
 	_ = g.listener.Close()
 }
 

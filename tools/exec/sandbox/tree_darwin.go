@@ -14,6 +14,9 @@ import (
 
 const rssUnit = 1
 
+// inheritedRSS returns 0: children inherit no peak memory.
+func inheritedRSS() int64 { return 0 }
+
 type member struct{ pid int }
 
 func (m member) name() string                   { return "process group" }

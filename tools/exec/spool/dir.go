@@ -43,8 +43,11 @@ func Open(dir string) (*Dir, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("output folder %q is not an absolute path", dir)
 	}
-	s := &Store{path: filepath.Dir(dir), bounds: Bounds{math.MaxInt64, math.MaxInt64}, folders: map[string]*folder{}}
-	return s.Dir(filepath.Base(dir))
+	s := &Store{
+		path: filepath.Dir(dir), bounds: Bounds{math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		usedBy: map[string]int64{}, owners: map[string]string{}, folders: map[string]*folder{},
+	}
+	return s.Dir(filepath.Base(dir), "")
 }
 
 // Path returns the folder's absolute path.

@@ -1,8 +1,9 @@
-// Limits over many outputs: of one session, and of all sessions.
+// Limits over many outputs: of one session, of all sessions of one principal, and of all sessions.
 
 package spool
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,19 +14,23 @@ import (
 
 // Bounds are in bytes of disk space, indexes included.
 type Bounds struct {
-	Session int64 // of the outputs of one session together
-	All     int64 // of the outputs of all sessions together
+	Session   int64 // of the outputs of one session together
+	Principal int64 // of those of all sessions of one principal
+	All       int64 // of the outputs of all sessions together
 }
 
 // A Store holds the outputs of all sessions of a daemon, each in a folder below its own. It keeps
 // them within bounds by removing the oldest that have ended. If nothing is left to remove, a
 // growing output accepts no more. All methods are safe for concurrent use.
 type Store struct {
-	path string
+	path   string
+	bounds Bounds
+	owner  func(session string) string
 
-	mu      sync.Mutex
-	bounds  Bounds
-	used    int64 // by all
+	mu      sync.Mutex // guards the rest
+	used    int64      // by all
+	usedBy  map[string]int64
+	owners  map[string]string // whose the sessions with a folder are
 	folders map[string]*folder
 }
 
@@ -33,23 +38,25 @@ type Store struct {
 type folder struct {
 	store   *Store
 	path    string
+	owner   string
 	used    int64           // guarded by the store's mu
 	growing map[string]bool // outputs that have not ended, by their base; guarded by the store's mu
 }
 
-// OpenStore opens the folder, creates it if needed, and measures its content.
-func OpenStore(path string, bounds Bounds) (*Store, error) {
+// OpenStore opens the folder, creates it if needed, and measures its content. owner returns whose a session is of
+// which the store has only a folder.
+func OpenStore(path string, bounds Bounds, owner func(session string) string) (*Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, classify(err)
 	}
-	s := &Store{path: filepath.Clean(path), bounds: bounds, folders: map[string]*folder{}}
+	s := &Store{path: filepath.Clean(path), bounds: bounds, owner: owner, owners: map[string]string{}, folders: map[string]*folder{}}
 	s.Measure()
 	return s, nil
 }
 
-// Dir returns the folder of a session and creates it if needed. An output in it takes at most 1
+// Dir returns the folder of an owner's session and creates it if needed. An output in it takes at most 1
 // GiB.
-func (s *Store) Dir(session string) (*Dir, error) {
+func (s *Store) Dir(session, owner string) (*Dir, error) {
 	path := filepath.Join(s.path, session)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, classify(err)
@@ -58,8 +65,8 @@ func (s *Store) Dir(session string) (*Dir, error) {
 	defer s.mu.Unlock()
 	f := s.folders[session]
 	if f == nil {
-		f = &folder{store: s, path: path, used: total(found(path)), growing: map[string]bool{}}
-		s.folders[session] = f
+		f = &folder{store: s, path: path, owner: owner, used: total(found(path)), growing: map[string]bool{}}
+		s.folders[session], s.owners[session] = f, owner
 	}
 	return &Dir{f, defaultLimit}, nil
 }
@@ -73,8 +80,9 @@ func (s *Store) Remove(session string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.addLocked(s.owners[session], -bytes)
 	delete(s.folders, session)
-	s.used -= bytes
+	delete(s.owners, session)
 	return nil
 }
 
@@ -90,16 +98,40 @@ func (s *Store) Release(session string) {
 // Measure measures the disk usage again, for what other programs have added or removed. Outputs
 // that grow meanwhile may be counted with their earlier size; the next Measure corrects that.
 func (s *Store) Measure() {
-	sizes, all := map[string]int64{}, s.everything()
-	for _, f := range all {
+	sizes := map[string]int64{}
+	for _, f := range s.everything() {
 		sizes[f.session()] += f.size
 	}
+	owners := s.ownersOf(sizes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = total(all)
+	s.used, s.usedBy = 0, map[string]int64{}
+	for session, bytes := range sizes {
+		s.owners[session] = owners[session]
+		s.addLocked(owners[session], bytes)
+	}
 	for session, f := range s.folders {
 		f.used = sizes[session]
 	}
+}
+
+// ownersOf returns whose the sessions are. It asks for those that the store does not know yet.
+func (s *Store) ownersOf(sessions map[string]int64) map[string]string {
+	s.mu.Lock()
+	owners := maps.Clone(s.owners)
+	s.mu.Unlock()
+	for session := range sessions {
+		if _, known := owners[session]; !known {
+			owners[session] = s.owner(session)
+		}
+	}
+	return owners
+}
+
+// addLocked counts bytes of an owner's. The caller has locked the store.
+func (s *Store) addLocked(owner string, bytes int64) {
+	s.used += bytes
+	s.usedBy[owner] += bytes
 }
 
 // take reserves as many of n bytes as there is room for, and returns their number; it removes older
@@ -113,15 +145,23 @@ func (f *folder) take(n int64) (int64, error) {
 		s.evict(found(f.path), f.used+n, s.bounds.Session)
 	}
 	if room := s.bounds.Session - f.used; n > room {
-		n, err = max(room, 0), &LimitError{Bytes: s.bounds.Session, Of: "the session's outputs"}
+		n, err = max(room, 0), &LimitError{Bytes: s.bounds.Session, Of: OfSession}
+	}
+	if s.usedBy[f.owner]+n > s.bounds.Principal {
+		others := slices.DeleteFunc(s.everything(), func(of file) bool { return s.owners[of.session()] != f.owner })
+		s.evict(others, s.usedBy[f.owner]+n, s.bounds.Principal)
+	}
+	if room := s.bounds.Principal - s.usedBy[f.owner]; n > room {
+		n, err = max(room, 0), &LimitError{Bytes: s.bounds.Principal, Of: OfPrincipal}
 	}
 	if s.used+n > s.bounds.All {
 		s.evict(s.everything(), s.used+n, s.bounds.All)
 	}
 	if room := s.bounds.All - s.used; n > room {
-		n, err = max(room, 0), &LimitError{Bytes: s.bounds.All, Of: "the outputs of all sessions"}
+		n, err = max(room, 0), &LimitError{Bytes: s.bounds.All, Of: OfAll}
 	}
-	f.used, s.used = f.used+n, s.used+n
+	f.used += n
+	s.addLocked(f.owner, n)
 	return n, err
 }
 
@@ -132,7 +172,8 @@ func (f *folder) free(n int64) {
 	}
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
-	f.used, f.store.used = f.used-n, f.store.used-n
+	f.used -= n
+	f.store.addLocked(f.owner, -n)
 }
 
 // grows records whether the output of that base may get more.
@@ -165,7 +206,7 @@ func (s *Store) evict(files []file, used, bound int64) {
 		}
 		gone[base] = true
 		need -= f.size
-		s.used -= f.size
+		s.addLocked(s.owners[f.session()], -f.size)
 		if owner != nil {
 			owner.used -= f.size
 		}
@@ -208,13 +249,34 @@ func total(files []file) (bytes int64) {
 	return bytes
 }
 
-// A LimitError is a limit that was reached, of one session or of all. It is an [ErrLimit].
-type LimitError struct {
-	Bytes int64
-	Of    string // as in "the session's outputs"
+// A Scope is whose outputs share a limit.
+type Scope string
+
+// The scopes, by the names that programs know them by.
+const (
+	OfSession   Scope = "session"
+	OfPrincipal Scope = "principal"
+	OfAll       Scope = "daemon"
+)
+
+// String returns the outputs of the scope, as in "the session's outputs".
+func (s Scope) String() string {
+	switch s {
+	case OfSession:
+		return "the session's outputs"
+	case OfPrincipal:
+		return "the outputs of all your sessions"
+	}
+	return "the outputs of all sessions"
 }
 
-func (e *LimitError) Error() string { return "the limit of " + e.Of + " is reached" }
+// A LimitError is a limit that several outputs share and that was reached. It is an [ErrLimit].
+type LimitError struct {
+	Bytes int64
+	Of    Scope
+}
+
+func (e *LimitError) Error() string { return "the limit of " + e.Of.String() + " is reached" }
 
 // Is reports whether target is ErrLimit.
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }

@@ -13,16 +13,19 @@ import (
 
 func openShelf(t *testing.T, b Bounds) *Store {
 	t.Helper()
-	s, err := OpenStore(filepath.Join(t.TempDir(), "sessions"), b)
+	s, err := OpenStore(filepath.Join(t.TempDir(), "sessions"), b, nobody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
+// nobody owns the sessions of tests in which that does not matter.
+func nobody(string) string { return "" }
+
 func session(t *testing.T, s *Store, name string) *Dir {
 	t.Helper()
-	d, err := s.Dir(name)
+	d, err := s.Dir(name, nobody(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,7 @@ func kept(o *Output) bool {
 
 // TestOldestGoFirst: a session over its bound loses its own oldest outputs, and one that still grows loses nothing.
 func TestOldestGoFirst(t *testing.T) {
-	s := openShelf(t, Bounds{Session: 10_000, All: 1 << 20})
+	s := openShelf(t, Bounds{Session: 10_000, Principal: 1 << 20, All: 1 << 20})
 	d, other := session(t, s, "a"), session(t, s, "b")
 	oldest, older := printed(t, d, "1", 4000, 3), printed(t, d, "2", 4000, 2)
 	foreign := printed(t, other, "1", 4000, 9)
@@ -72,9 +75,9 @@ func TestOldestGoFirst(t *testing.T) {
 
 // TestBoundOfAll: what is oldest in any session goes, and what a dead daemon has left counts.
 func TestBoundOfAll(t *testing.T) {
-	s := openShelf(t, Bounds{Session: 1 << 20, All: 10_000})
+	s := openShelf(t, Bounds{Session: 1 << 20, Principal: 1 << 20, All: 10_000})
 	left := printed(t, session(t, s, "closed"), "1", 6000, 5)
-	s, err := OpenStore(s.path, s.bounds)
+	s, err := OpenStore(s.path, s.bounds, nobody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +102,7 @@ func TestBoundOfAll(t *testing.T) {
 
 // TestCountsAgree: after many outputs at once what is counted is what is on disk, and never above the bounds.
 func TestCountsAgree(t *testing.T) {
-	s := openShelf(t, Bounds{Session: 50_000, All: 120_000})
+	s := openShelf(t, Bounds{Session: 50_000, Principal: 1 << 20, All: 120_000})
 	var printing sync.WaitGroup
 	for _, name := range []string{"a", "b", "c", "d"} {
 		d := session(t, s, name)
@@ -129,7 +132,7 @@ func TestCountsAgree(t *testing.T) {
 // TestGoneWithWhatHoldsIt: folders that were removed are made again, but nothing is made where what holds them was.
 func TestGoneWithWhatHoldsIt(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	store, err := OpenStore(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, All: 1 << 20})
+	store, err := OpenStore(filepath.Join(state, "sessions"), Bounds{Session: 1 << 20, Principal: 1 << 20, All: 1 << 20}, nobody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,5 +152,39 @@ func TestGoneWithWhatHoldsIt(t *testing.T) {
 	}
 	if _, err := os.Lstat(state); err == nil {
 		t.Error("the directory that was removed is there again")
+	}
+}
+
+// TestOwnersApart: a principal over its bound loses its own oldest outputs in any of its sessions, and no other's; what still
+// grows is stopped. That holds after a restart too, when only the folders are known.
+func TestOwnersApart(t *testing.T) {
+	owner := func(session string) string { return session[:1] }
+	s, err := OpenStore(filepath.Join(t.TempDir(), "sessions"), Bounds{Session: 1 << 20, Principal: 10_000, All: 1 << 20}, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := func(name string) *Dir {
+		d, err := s.Dir(name, owner(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	oldest, older, foreign := printed(t, dir("a1"), "1", 4000, 3), printed(t, dir("a2"), "1", 4000, 2), printed(t, dir("b1"), "1", 4000, 9)
+	write(t, create(t, dir("a3"), "1"), Stdout, strings.Repeat("y", 5000))
+	if kept(oldest) || !kept(older) || !kept(foreign) {
+		t.Errorf("kept %v, %v and %v, want false, true, true", kept(oldest), kept(older), kept(foreign))
+	}
+	if s, err = OpenStore(s.path, s.bounds, owner); err != nil {
+		t.Fatal(err)
+	}
+	grows := create(t, dir("a4"), "1")
+	n, err := grows.Writer(Stdout).Write(bytes.Repeat([]byte("z"), 12_000))
+	limit, is := errors.AsType[*LimitError](err)
+	if !is || limit.Of != OfPrincipal || limit.Bytes != 10_000 || n >= 10_000 {
+		t.Errorf("%d bytes were taken: %v", n, err)
+	}
+	if kept(older) || !kept(foreign) {
+		t.Errorf("kept %v and %v, want false, true", kept(older), kept(foreign))
 	}
 }

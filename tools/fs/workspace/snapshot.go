@@ -75,6 +75,8 @@ type Snapshotter struct {
 	// Entries and Bytes are how much TakeSnapshots keeps at most of all directories together.
 	Entries int
 	Bytes   int64
+	// Skip reports whether an entry below one of SnapshotSet.New is left out. If nil, none is.
+	Skip func(real string, isDir bool) bool
 	// Each makes Bytes the limit of each file, instead of all files together.
 	Each bool
 }

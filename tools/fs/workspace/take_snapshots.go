@@ -25,9 +25,11 @@ type Change struct {
 type SnapshotSet struct {
 	Snapshots map[string]Snapshot // by real path
 	Gaps      []Gap               // what was left out; each has the real path of a directory
+	// New are real paths at which nothing was: everything that is found below them was made since.
+	New []string
 }
 
-// A Gap is a directory whose content was only partly recorded.
+// A Gap is a directory whose content was only partly recorded, or a path that was left out.
 type Gap struct {
 	Real string `json:"real"`
 	Why  string `json:"why"` // as a clause
@@ -65,10 +67,20 @@ func (v *View) TakeSnapshots(ctx context.Context, c Snapshotter, before *Snapsho
 		})
 	}
 	for _, tree := range trees {
-		e.tree(ctx, tree)
+		e.tree(ctx, tree, takeAll)
+	}
+	if c.Skip == nil {
+		c.Skip = takeAll
+	}
+	if before != nil {
+		for _, tree := range before.New {
+			e.tree(ctx, tree, c.Skip)
+		}
 	}
 	return e.take(ctx)
 }
+
+func takeAll(string, bool) bool { return false }
 
 // takingSnapshots is the state of one TakeSnapshots.
 type takingSnapshots struct {
@@ -107,8 +119,9 @@ func (e *takingSnapshots) take(ctx context.Context) (SnapshotSet, error) {
 	return e.out, nil
 }
 
-// tree adds everything below a directory, unless it is too much. Links are added but not followed.
-func (e *takingSnapshots) tree(ctx context.Context, top string) {
+// tree adds everything below a directory, unless it is too much, and without what skip leaves out.
+// Links are added but not followed.
+func (e *takingSnapshots) tree(ctx context.Context, top string, skip func(real string, isDir bool) bool) {
 	found, size, why := []string(nil), int64(0), ""
 	below := []string{top}
 	for len(below) > 0 && why == "" {
@@ -134,6 +147,9 @@ func (e *takingSnapshots) tree(ctx context.Context, top string) {
 				continue
 			}
 			real := filepath.Join(dir, entry.Name())
+			if skip(real, info.IsDir()) {
+				continue
+			}
 			found = append(found, real)
 			switch {
 			case info.IsDir():

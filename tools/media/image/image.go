@@ -99,6 +99,30 @@ func Shown(media string) bool {
 // for each line of it.
 const longest = 1<<16 - 1
 
+// plainSize is the size in bytes up to which a picture is looked at by Uniform. Our own: a page of one
+// colour is far smaller.
+const plainSize = 64 << 10
+
+// Uniform reports whether a picture of a few bytes has only one colour.
+func Uniform(p Picture) bool {
+	if len(p.Data) > plainSize {
+		return false
+	}
+	m, err := formats[p.MediaType].decode(bytes.NewReader(p.Data))
+	if err != nil {
+		return false
+	}
+	first := m.At(m.Bounds().Min.X, m.Bounds().Min.Y)
+	for y := m.Bounds().Min.Y; y < m.Bounds().Max.Y; y++ {
+		for x := m.Bounds().Min.X; x < m.Bounds().Max.X; x++ {
+			if m.At(x, y) != first {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Check returns the size of an image, for which its beginning is enough. Its error is one of Fit's.
 func Check(media string, data []byte) (image.Config, error) {
 	f, ok := formats[media]

@@ -38,7 +38,7 @@ func Main(args []string) (code int, is bool) {
 	return 0, true
 }
 
-// answer writes the output of pdfinfo or pdftotext.
+// answer writes the output of pdfinfo, pdftotext or pdftoppm.
 func answer(w io.Writer, data []byte, args []string) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -54,6 +54,14 @@ func answer(w io.Writer, data []byte, args []string) (err error) {
 		return err
 	}
 	first, _ := strconv.Atoi(args[1])
+	if args[0] == "image" {
+		page, err := drawScan(r, normal(data), first, imageSide)
+		if errors.Is(err, errUndrawable) {
+			return nil // nothing is written
+		}
+		_, failed := w.Write(page)
+		return errors.Join(err, failed)
+	}
 	last, _ := strconv.Atoi(args[2])
 	for n := first; n <= last; n++ {
 		if _, err := io.WriteString(w, pageText(r, n)+"\f"); err != nil {
@@ -68,11 +76,16 @@ func open(data []byte) (*library.Reader, error) {
 	if !bytes.HasPrefix(data, []byte("%PDF-")) || len(data) < 100 {
 		return nil, errors.New("it has no beginning or no end")
 	}
+	data = normal(data)
+	return library.NewReader(bytes.NewReader(data), int64(len(data)))
+}
+
+// normal returns the document as the library reads it.
+func normal(data []byte) []byte {
 	if end := bytes.LastIndex(data, []byte("%%EOF")); end >= 0 {
 		data = data[:end+len("%%EOF")]
 	}
-	data = append([]byte("%PDF-1.7\n"), data[len("%PDF-1.7\n"):]...)
-	return library.NewReader(bytes.NewReader(data), int64(len(data)))
+	return append([]byte("%PDF-1.7\n"), data[len("%PDF-1.7\n"):]...)
 }
 
 // pageText returns the text of a page, or nothing for a damaged one, since the others may be

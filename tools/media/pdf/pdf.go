@@ -1,7 +1,7 @@
-// Package pdf extracts the text of a PDF document by its pages. The document is not trusted and
+// Package pdf extracts the text of a PDF document by its pages, and draws pages. The document is not trusted and
 // parsers are complex, so none runs in this process. A confined program with limits on its memory
-// and output gets the document on its standard input: pdftotext or, if that is not installed, this
-// program itself as a reader of PDF (Main). The package does not know where a document comes from,
+// and output gets the document on its standard input: pdftotext and pdftoppm or, if those are not
+// installed, this program itself as a reader of PDF (Main). The package does not know where a document comes from,
 // nor how much of it is requested.
 package pdf
 
@@ -29,6 +29,9 @@ const (
 	// maxText is how much text of one document is read, in bytes; the rest is dropped. The number
 	// is our own: a result holds a hundredth of it.
 	maxText = 16 << 20
+	// imageSide is how many pixels the longer side of a page has that is drawn. Model APIs scale
+	// larger images down.
+	imageSide = 1568
 	// maxComplaint is how much of the program's error output is kept, in bytes.
 	maxComplaint = 4 << 10
 )
@@ -39,6 +42,8 @@ var (
 	ErrEncrypted = errors.New("it is encrypted")
 	// ErrEmpty: it has no pages.
 	ErrEmpty = errors.New("it has no pages")
+	// ErrUndrawable: without pdftoppm only pages that consist of images can be drawn.
+	ErrUndrawable = errors.New("pdftoppm is not installed, and the page holds more than images")
 )
 
 // A DamagedError is a document that the program could not read, with the program's message.
@@ -106,6 +111,16 @@ func (d Document) Text(ctx context.Context, first, last int) ([]string, error) {
 	return pages, nil
 }
 
+// Image returns an image of a page, as PNG or JPEG. The error is ErrUndrawable, or one of Count.
+func (d Document) Image(ctx context.Context, page int) ([]byte, error) {
+	n, side := strconv.Itoa(page), strconv.Itoa(imageSide)
+	said, err := d.run(ctx, []string{"pdftoppm", "-png", "-cropbox", "-scale-to", side, "-f", n, "-l", n, "-"}, "image", n)
+	if err == nil && said == "" {
+		err = ErrUndrawable
+	}
+	return []byte(said), err
+}
+
 // tidy makes a page valid UTF-8 without trailing blanks and without repeated empty lines.
 func tidy(page string) string {
 	var out []string
@@ -119,7 +134,7 @@ func tidy(page string) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// run runs poppler's program if both are on the daemon's own PATH, otherwise this one.
+// run runs poppler's program if it and those for text are on the daemon's own PATH, otherwise this one.
 func (d Document) run(ctx context.Context, poppler []string, own ...string) (string, error) {
 	path, args := findPoppler(poppler[0]), poppler
 	if path == "" {
@@ -137,15 +152,15 @@ func (d Document) run(ctx context.Context, poppler []string, own ...string) (str
 
 // findPoppler returns the path of one of poppler's programs, or "" if they are not all installed.
 func findPoppler(name string) string {
-	info, errInfo := exec.LookPath("pdfinfo")
-	text, errText := exec.LookPath("pdftotext")
-	switch {
-	case errInfo != nil || errText != nil:
-		return ""
-	case name == "pdfinfo":
-		return info
+	path := ""
+	for _, needed := range []string{"pdfinfo", "pdftotext", name} {
+		found, err := exec.LookPath(needed)
+		if err != nil {
+			return ""
+		}
+		path = found
 	}
-	return text
+	return path
 }
 
 var started atomic.Int64

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image/color"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -212,6 +213,10 @@ func FuzzDocument(f *testing.F) {
 	f.Add(document("", shows("text")))
 	f.Add(document("/Encrypt 3 0 R"))
 	f.Add([]byte("%PDF-1.5"))
+	f.Add(scanned("/Rotate 90", whole, picture{image8 + "/ColorSpace /DeviceGray /Decode [1 0] /Filter /FlateDecode", deflated("12345678")}))
+	f.Add(scanned("", whole, picture{"/Subtype /Image /Width 64 /Height 32 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter [/DCTDecode]", halves(color.White, color.Black)}))
+	f.Add(scanned("", whole, picture{image8 + "/ColorSpace [/Indexed /DeviceRGB 1 <dc00000000dc>]", "12345678"}))
+	f.Setenv("PATH", f.TempDir())
 	where := box(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := pdf.Document{Data: data, Call: "call", Box: where}
@@ -219,8 +224,11 @@ func FuzzDocument(f *testing.F) {
 		if err == nil {
 			_, err = d.Text(t.Context(), 1, min(n, 3))
 		}
+		if err == nil {
+			_, err = d.Image(t.Context(), 1)
+		}
 		_, damaged := errors.AsType[*pdf.DamagedError](err)
-		if err != nil && !damaged && !errors.Is(err, pdf.ErrEncrypted) && !errors.Is(err, pdf.ErrEmpty) {
+		if err != nil && !damaged && !errors.Is(err, pdf.ErrEncrypted) && !errors.Is(err, pdf.ErrEmpty) && !errors.Is(err, pdf.ErrUndrawable) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -2,11 +2,13 @@ package egress
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,14 +20,17 @@ type booth struct {
 	address string
 
 	mu      sync.Mutex
-	refused []Refusal
+	refused []string
+	ask     func(ctx context.Context, host string, port uint16) Reason // nil: nothing is asked about
 }
 
 func newBooth(t testing.TB, policy Policy, answers map[string][]string, l limits) *booth {
 	b := &booth{}
 	policy.Allowed = append(policy.Allowed, "x.example")
-	b.proxy = newProxy(policy, b.note, l)
-	b.proxy.dialer.Resolver = newZone(t, answers).resolver()
+	b.proxy = newProxy(func(_, user string) (Client, bool) {
+		return Client{Policy: policy, Ask: b.ask, Refused: func(r Refusal) { b.note(user, r) }}, true
+	}, l)
+	b.proxy.resolver = newZone(t, answers).resolver()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -44,21 +49,18 @@ func newBooth(t testing.TB, policy Policy, answers map[string][]string, l limits
 	return b
 }
 
-func (b *booth) note(r Refusal) {
+// note notes what was refused, without what depends on the port.
+func (b *booth) note(user string, r Refusal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refused = append(b.refused, r)
+	b.refused = append(b.refused, user+" "+r.Host+" "+string(r.Reason))
 }
 
-// noted returns what was refused, without what depends on the port.
+// noted returns what was refused.
 func (b *booth) noted() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []string
-	for _, r := range b.refused {
-		all = append(all, r.User+" "+r.Host+" "+string(r.Reason))
-	}
-	return all
+	return slices.Clone(b.refused)
 }
 
 func (b *booth) dial(t testing.TB) *net.TCPConn {

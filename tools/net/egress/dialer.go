@@ -87,8 +87,11 @@ func places(host string) []string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return []string{host}
 	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	if isLocal(host) {
 		return []string{"127.0.0.1", "::1"}
 	}
 	return []string{host + "."}
 }
+
+// isLocal reports whether a canonical name is always this machine's.
+func isLocal(name string) bool { return name == "localhost" || strings.HasSuffix(name, ".localhost") }

@@ -1,6 +1,6 @@
 // Package egress is the daemon's own way out to the network: a dialer that checks the address to
 // which it actually connects, and an HTTP proxy over it for processes that have no other way out.
-// It does not know who asks, beyond a name, nor where its policy comes from. It does not look into
+// It does not know what its clients are, nor where a policy or an answer comes from. It does not look into
 // what is sent: inside a tunnel, neither the TLS server name nor a Host header is compared with the
 // requested host.
 package egress

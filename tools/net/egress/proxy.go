@@ -1,6 +1,6 @@
 // An HTTP proxy for processes that have no other way out. It forwards plain HTTP itself; tunnel.go
-// handles CONNECT. It stores nothing of what passes, and it does not authenticate: every process
-// that reaches its listener may use it.
+// handles CONNECT. It stores nothing of what passes. What a process may reach, and whether it is
+// asked about, is its client's: the proxy serves several, and finds the client of each request.
 
 package egress
 
@@ -31,17 +31,17 @@ type limits struct {
 var usual = limits{connections: 256, header: 64 << 10, headerTime: 10 * time.Second, idle: 10 * time.Minute, request: 30 * time.Minute}
 
 // A Proxy is an HTTP/1.1 proxy: CONNECT to any port, and plain http:// requests in absolute form.
-// It answers what its policy does not permit with 403 and a sentence with the setting that would
-// allow it.
+// It answers what the client's policy does not permit with 403 and a sentence with the setting that
+// would allow it.
 type Proxy struct {
-	dialer  Dialer
-	refused func(Refusal)
-	limits  limits
-	forward httputil.ReverseProxy // copied for each request
-	server  *http.Server
-	ctx     context.Context // ends with Close
-	end     context.CancelFunc
-	slots   chan struct{} // one for each connection that may be open
+	clients  Clients
+	resolver *net.Resolver // nil: the system's
+	limits   limits
+	forward  httputil.ReverseProxy // copied for each request
+	server   *http.Server
+	ctx      context.Context // ends with Close
+	end      context.CancelFunc
+	slots    chan struct{} // one for each connection that may be open
 
 	mu     sync.Mutex
 	closed bool
@@ -49,17 +49,11 @@ type Proxy struct {
 	active sync.WaitGroup     // requests and tunnels; grows only while not closed
 }
 
-// NewProxy returns a proxy. It calls refused, which may be nil, for each refusal, on the goroutine
-// of the request and before its response, so refused must be safe for concurrent use. The policy's
-// lists must not change any more. A client names itself by the user name of basic proxy credentials
-// (http://user@host:port as its proxy); the password is ignored. The caller closes the proxy.
-func NewProxy(policy Policy, refused func(Refusal)) *Proxy { return newProxy(policy, refused, usual) }
+// NewProxy returns a proxy for clients. The caller closes it.
+func NewProxy(clients Clients) *Proxy { return newProxy(clients, usual) }
 
-func newProxy(policy Policy, refused func(Refusal), l limits) *Proxy {
-	p := &Proxy{
-		dialer: Dialer{Policy: policy}, refused: refused, limits: l,
-		slots: make(chan struct{}, l.connections), open: map[*conn]struct{}{},
-	}
+func newProxy(clients Clients, l limits) *Proxy {
+	p := &Proxy{clients: clients, limits: l, slots: make(chan struct{}, l.connections), open: map[*conn]struct{}{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	quiet := log.New(io.Discard, "", 0) // errors of clients and hosts are reported to the client
 	p.server = &http.Server{
@@ -72,15 +66,19 @@ func newProxy(policy Policy, refused func(Refusal), l limits) *Proxy {
 	}
 	p.forward = httputil.ReverseProxy{
 		Rewrite: rewrite, ModifyResponse: noUpgrade, ErrorLog: quiet, FlushInterval: -1,
-		Transport: &http.Transport{
-			DialContext: p.dialer.DialContext, MaxResponseHeaderBytes: int64(l.header),
-			ExpectContinueTimeout: time.Second, DisableCompression: true,
-			// Each request has its own connection, so that each is checked and none can read the
-			// response of another.
-			DisableKeepAlives: true,
-		},
 	}
 	return p
+}
+
+// transport returns the way of one plain request.
+func (p *Proxy) transport(d *Dialer) http.RoundTripper {
+	return &http.Transport{
+		DialContext: d.DialContext, MaxResponseHeaderBytes: int64(p.limits.header),
+		ExpectContinueTimeout: time.Second, DisableCompression: true,
+		// Each request has its own connection, so that each is checked and none can read the
+		// response of another.
+		DisableKeepAlives: true,
+	}
 }
 
 // Serve accepts connections and closes the listener at the end. It returns nil after Close, or the
@@ -129,23 +127,31 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, wrong, http.StatusBadRequest)
 		return
 	}
-	if refusal := p.dialer.Policy.Check(r.URL.Hostname(), port); refusal != nil {
-		p.fail(w, r, refusal)
+	client, known := p.clients(r.RemoteAddr, user(r))
+	if !known {
+		http.Error(w, "This proxy does not know whose connection this is.", http.StatusForbidden)
 		return
 	}
+	policy, refusal := client.permit(r.Context(), r.URL.Hostname(), port)
+	if refusal != nil {
+		client.fail(w, refusal)
+		return
+	}
+	d := &Dialer{Policy: policy, Resolver: p.resolver}
 	if r.Method == http.MethodConnect {
-		p.connect(w, r)
+		p.connect(w, r, client, d)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), p.limits.request)
 	defer cancel()
 	forward := p.forward
+	forward.Transport = p.transport(d)
 	forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			http.Error(w, "There was no answer in "+p.limits.request.String()+", the longest that a request may take.", http.StatusGatewayTimeout)
 			return
 		}
-		p.fail(w, r, err)
+		client.fail(w, err)
 	}
 	forward.ServeHTTP(w, r.WithContext(ctx))
 }
@@ -195,21 +201,6 @@ func noUpgrade(r *http.Response) error {
 		return errUpgrade
 	}
 	return nil
-}
-
-// fail answers a request that has failed.
-func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
-		http.Error(w, "The proxy could not get an answer: "+err.Error(), http.StatusBadGateway)
-		return
-	}
-	said := *refusal
-	said.User = user(r)
-	if p.refused != nil {
-		p.refused(said)
-	}
-	http.Error(w, said.Error(), http.StatusForbidden)
 }
 
 // user returns the client's name for itself.

@@ -124,17 +124,18 @@ func TestConnectionsAtOnce(t *testing.T) {
 	few.connections = 2
 	b := newBooth(t, Policy{}, nil, few)
 	most := 0
-	b.proxy.refused = func(r Refusal) {
+	clients := b.proxy.clients
+	b.proxy.clients = func(remote, user string) (Client, bool) {
 		b.proxy.mu.Lock()
 		most = max(most, len(b.proxy.open))
 		b.proxy.mu.Unlock()
-		b.note(r)
+		return clients(remote, user)
 	}
-	var clients sync.WaitGroup
+	var all sync.WaitGroup
 	for range 20 {
-		clients.Go(func() { b.exchange(t, "GET http://y.example/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") })
+		all.Go(func() { b.exchange(t, "GET http://y.example/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") })
 	}
-	clients.Wait()
+	all.Wait()
 	b.proxy.mu.Lock()
 	defer b.proxy.mu.Unlock()
 	if told := len(b.noted()); told != 20 || most > 2 {
@@ -184,7 +185,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 func TestCloseEndsLookups(t *testing.T) {
 	b := newBooth(t, Policy{}, nil, usual)
 	asked := make(chan struct{}, 8)
-	b.proxy.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	b.proxy.resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		asked <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -17,6 +17,10 @@ const (
 	Denied Reason = "denied"
 	// PrivateAddress: the host is, or resolves to, an address that is not public.
 	PrivateAddress Reason = "private_address"
+	// NotPermitted: the user was asked about the host and did not permit it.
+	NotPermitted Reason = "not_permitted"
+	// Unanswered: the user was asked about the host and has not answered yet.
+	Unanswered Reason = "unanswered"
 	// BadHost: the requested host is neither a name nor an address, or the port is not valid.
 	BadHost Reason = "bad_host"
 )
@@ -25,7 +29,6 @@ const (
 type Refusal struct {
 	Host    string // in canonical form; for BadHost, as requested
 	Port    uint16
-	User    string // the client's name for itself, unchecked; "" if it has none
 	Reason  Reason
 	Address netip.Addr // the address that was not connected to; for PrivateAddress, and for Denied if the address is denied
 	Rule    string     // the entry of Denied, as written
@@ -42,6 +45,10 @@ func (r *Refusal) Error() string {
 	case BadHost:
 		return fmt.Sprintf("%.300q at port %d cannot be reached: it is not a host's name, an IPv4 address of four decimal "+
 			"numbers or an IPv6 address in brackets, with a port from 1 to 65535.", r.Host, r.Port)
+	case NotPermitted:
+		return fmt.Sprintf("%s may not be reached: the user was asked and did not permit it.", r.subject())
+	case Unanswered:
+		return fmt.Sprintf("%s may not be reached: the user was asked and has not answered in time. A later yes counts for the next attempt.", r.subject())
 	default:
 		return fmt.Sprintf("%s may not be reached: no rule allows it. %s would.", r.subject(), r.remedy())
 	}

@@ -21,12 +21,12 @@ const pieceSize = 32 << 10
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
 // connect answers a CONNECT request, and returns when its tunnel has ended.
-func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, from Client, d *Dialer) {
 	// This is not the request's context, which ends when the client has sent everything, although
 	// it waits for the response.
-	host, err := p.dialer.DialContext(p.ctx, "tcp", r.URL.Host)
+	host, err := d.DialContext(p.ctx, "tcp", r.URL.Host)
 	if err != nil {
-		p.fail(w, r, err)
+		from.fail(w, err)
 		return
 	}
 	defer func() { _ = host.Close() }() // all data has been sent

@@ -88,9 +88,13 @@ func (b *bridge) withdraw(which func(*elicited) bool) {
 
 // elicitation is the form of a question; note is why its last answer did not count.
 func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
+	decision, message := "allow: run this call. deny: do not.", "With deny: what the model should know or do instead."
+	if q.GetConnection() != nil {
+		decision, message = "allow: let this call connect to the host. deny: refuse the host for the rest of the call, which goes on.", "Is not used here."
+	}
 	properties := map[string]any{
-		"decision": formChoice("Decision", "allow: run this call. deny: do not.", []string{"allow", "deny"}, []string{"Allow", "Deny"}, ""),
-		"message":  map[string]any{"type": "string", "title": "Message", "description": "With deny: what the model should know or do instead."},
+		"decision": formChoice("Decision", decision, []string{"allow", "deny"}, []string{"Allow", "Deny"}, ""),
+		"message":  map[string]any{"type": "string", "title": "Message", "description": message},
 	}
 	if offered := q.GetSuggestions(); len(offered) > 0 {
 		words, titles := []string{once}, []string{"No, this call alone"}
@@ -101,11 +105,11 @@ func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
 			words, titles = append(words, allRules), append(titles, "Always: all of these rules")
 		}
 		properties["remember"] = formChoice("Remember", "With allow: a rule that settles the like from now on.", words, titles, once)
-		titles = nil
-		for _, x := range terminal.Keepers {
-			titles = append(titles, x.Meaning)
+		words, titles = nil, nil
+		for _, x := range terminal.KeepersFor(q) {
+			words, titles = append(words, x.Word), append(titles, x.Meaning)
 		}
-		properties["where"] = formChoice("Where", "For whom the rule is kept.", terminal.KeeperWords(), titles, terminal.Keepers[0].Word)
+		properties["where"] = formChoice("Where", "For whom the rule is kept.", words, titles, words[0])
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: elicitText(q, note),
@@ -135,7 +139,11 @@ func elicitText(q *tooldv1.Question, note string) string {
 		}
 	}
 	add("The last answer did not count: ", note)
-	add("May this run?\n", q.GetTitle())
+	head := "May this run?\n"
+	if q.GetConnection() != nil {
+		head = "May this connect?\n"
+	}
+	add(head, q.GetTitle())
 	add("", q.GetReason())
 	add("What it would do:\n", strings.Join(q.GetEffects(), "\n"))
 	if q.GetDiff() == "" {

@@ -241,7 +241,10 @@ func (p *Prompter) prompt(ctx context.Context, q *tooldv1.Question, top int) *to
 	stop := context.AfterFunc(ctx, func() { _ = p.terminal.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	dropInput(p.terminal)
-	if q.GetFormSchemaJson() != "" {
+	switch {
+	case q.GetConnection() != nil:
+		return p.connection(ctx, q)
+	case q.GetFormSchemaJson() != "":
 		return p.form(ctx, q)
 	}
 	details := ""
@@ -267,6 +270,29 @@ func (p *Prompter) prompt(ctx context.Context, q *tooldv1.Question, top int) *to
 		return nil
 	})
 }
+
+// connection asks whether a program of a running call may connect to a host; nil when ctx ended first.
+func (p *Prompter) connection(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
+	prompt := p.ink.Strong.Render("Let it connect?") + " [y]es, [n]o, [a]lways, ?: "
+	return p.decide(ctx, q, prompt, func(word, rest string) *tooldv1.Answer {
+		switch word {
+		case "y", "yes":
+			return reply(q, tooldv1.Decision_DECISION_ALLOW, "")
+		case "a", "always":
+			return p.always(ctx, q, rest)
+		case "":
+		default:
+			p.tell(connectionText)
+		}
+		return nil
+	})
+}
+
+// connectionText is answersText for a question about a host.
+const connectionText = `  y         lets this call connect to the host, at each port
+  n         refuses the host for the rest of this call, which goes on without it
+  a         lets it connect, and keeps a rule by which the host is not asked about again: for the session, or for you
+`
 
 // decide asks until the user says no, or something else of which other makes an answer; nil when ctx ended first.
 func (p *Prompter) decide(ctx context.Context, q *tooldv1.Question, prompt string, other func(word, rest string) *tooldv1.Answer) *tooldv1.Answer {

@@ -36,6 +36,19 @@ var passingKeepers = append(Keepers[1:len(Keepers):len(Keepers)], Keeper{
 	"s", "session", "the rest of this turn alone: this session ends with it (--session NAME uses one that stays)", tooldv1.Scope_SCOPE_SESSION,
 })
 
+// KeepersFor returns the places that are offered with a question. A rule that opens a host to programs is not kept in a
+// file of the workspace.
+func KeepersFor(q *tooldv1.Question) []Keeper { return offeredKeepers(q, Keepers) }
+
+func offeredKeepers(q *tooldv1.Question, keepers []Keeper) []Keeper {
+	if q.GetConnection() == nil {
+		return keepers
+	}
+	return slices.DeleteFunc(slices.Clone(keepers), func(x Keeper) bool {
+		return x.scope == tooldv1.Scope_SCOPE_LOCAL || x.scope == tooldv1.Scope_SCOPE_PROJECT
+	})
+}
+
 // keeperOf returns the place of a word or letter that the user typed; false: it is none.
 func keeperOf(word string) (Keeper, bool) {
 	i := slices.IndexFunc(Keepers, func(x Keeper) bool { return word == x.letter || word == x.Word })
@@ -69,8 +82,9 @@ func (p *Prompter) always(ctx context.Context, q *tooldv1.Question, typed string
 	}
 	example, keepers := `"1" or "1 u"`, Keepers
 	if p.Passing {
-		example, keepers = `"1 l" or "1 u"`, passingKeepers
+		example, keepers = `"1 u"`, passingKeepers
 	}
+	keepers = offeredKeepers(q, keepers)
 	for list := typed == ""; ; typed = "" {
 		if list {
 			p.tell(suggestionText(offered, keepers, p.ink))
@@ -85,7 +99,7 @@ func (p *Prompter) always(ctx context.Context, q *tooldv1.Question, typed string
 		if list = typed == "?"; list {
 			continue
 		}
-		remember, wrong := pick(offered, typed, p.Passing)
+		remember, wrong := pick(offered, typed, keepers, p.Passing)
 		if wrong == "" {
 			answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")
 			answer.Remember = remember
@@ -135,7 +149,7 @@ func NoSuggestion(q *tooldv1.Question) string {
 
 // pick reads which of the offered rules are wanted and where: numbers, then a place, which is the session unless it is
 // named or passing is set. If only one is offered its number may be left out. wrong is what was not understood.
-func pick(offered []*tooldv1.Suggestion, typed string, passing bool) (picked []*tooldv1.Remember, wrong string) {
+func pick(offered []*tooldv1.Suggestion, typed string, keepers []Keeper, passing bool) (picked []*tooldv1.Remember, wrong string) {
 	place := ""
 	var numbers []int
 	words := strings.FieldsFunc(strings.ToLower(typed), func(r rune) bool { return strings.ContainsRune(" ,\t", r) })
@@ -147,8 +161,9 @@ func pick(offered []*tooldv1.Suggestion, typed string, passing bool) (picked []*
 			numbers = append(numbers, n)
 			continue
 		}
-		if _, known := keeperOf(word); !known || i != len(words)-1 {
-			return nil, fmt.Sprintf("%q is not understood: give numbers, then s, l, p or u.", VisibleLine(word))
+		known := slices.ContainsFunc(keepers, func(x Keeper) bool { return word == x.letter || word == x.Word })
+		if !known || i != len(words)-1 {
+			return nil, fmt.Sprintf("%q is not understood: give numbers, then %s.", VisibleLine(word), letters(keepers))
 		}
 		place = word
 	}
@@ -159,11 +174,21 @@ func pick(offered []*tooldv1.Suggestion, typed string, passing bool) (picked []*
 		return nil, fmt.Sprintf("Which of the %d rules? Name their numbers too.", len(offered))
 	}
 	if place == "" && passing {
-		return nil, "Where is it to be kept? This session ends with the turn, so name l, p or u too, such as \"1 u\"."
+		return nil, "Where is it to be kept? This session ends with the turn, so name " + letters(keepers) + " too, such as \"1 u\"."
 	}
 	slices.Sort(numbers)
 	for _, n := range slices.Compact(numbers) {
 		picked = append(picked, Remembered(offered[n-1:n], place)...)
 	}
 	return picked, ""
+}
+
+// letters lists those of the places, as in "s, l, p or u".
+func letters(keepers []Keeper) string {
+	var all []string
+	for _, x := range keepers {
+		all = append(all, x.letter)
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }

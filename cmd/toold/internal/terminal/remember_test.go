@@ -29,7 +29,7 @@ func TestPick(t *testing.T) {
 		{3, "99999999999999999999", "! is not understood"},
 		{3, "1 \x1b[2J", "! ␛[2j"},
 	} {
-		picked, wrong := pick(offered[:c.of], c.typed, false)
+		picked, wrong := pick(offered[:c.of], c.typed, Keepers, false)
 		var got []string
 		for _, r := range picked {
 			got = append(got, fmt.Sprintf("%s %s %s", strings.TrimPrefix(r.GetScope().String(), "SCOPE_"), r.GetList(), r.GetRule()))

@@ -73,7 +73,9 @@ func (b *TurnState) Apply(event *tooldv1.ExecuteResponse, now time.Time) {
 	case *tooldv1.ExecuteResponse_Question:
 		b.move(e.Question.GetToolUseId(), asking)
 	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
-		b.move(e.QuestionWithdrawn.GetToolUseId(), waiting)
+		if c := b.move(e.QuestionWithdrawn.GetToolUseId(), waiting); c != nil && !c.begun.IsZero() {
+			c.State = running // it was asked in the middle
+		}
 	case *tooldv1.ExecuteResponse_Started:
 		if c := b.move(e.Started.GetToolUseId(), running); c != nil {
 			c.begun, c.started = now, at

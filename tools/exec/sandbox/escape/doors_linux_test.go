@@ -21,8 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write the table of open doors into docs/security.md")
 
-// nobody is a user without any rights.
-const nobody = 65534
+// nobody is a user without any rights, and without processes other than this test's: the kernel counts all of a user's against
+// his limit, and other tests start more and fewer of them meanwhile.
+var nobody = 1<<20 + os.Getpid()
 
 // A way is one of being confined.
 type way struct {
@@ -79,7 +80,9 @@ func (w way) try(t *testing.T, uid int) []escape.Door {
 	t.Helper()
 	s := escape.Lay(t, "", uid)
 	s.Bounds = bounds
-	s.Bounds.Processes += threads(uid)
+	if os.Geteuid() != 0 { // root's are not counted by user, and nobody has none
+		s.Bounds.Processes += threads(uid)
+	}
 	st := newStarter(t, s)
 	temp := filepath.Join(st.private, "tmp")
 	check(t, os.Mkdir(temp, 0o700))

@@ -25,8 +25,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -158,11 +160,29 @@ func all(text string, named []string) {
 	if text == "-" {
 		plain = must(io.ReadAll(os.Stdin))
 	}
+	keepThreads()
 	for _, d := range newProbe(plain, "").doors {
 		if len(named) == 0 || slices.Contains(named, d.Door) {
 			show(apart(d.Result, string(plain)))
 		}
 	}
+}
+
+// keepThreads has this process own more threads than it will ever need at once. While a door takes all processes that there may
+// be, no thread can be made, and without one that it needs a Go program ends.
+func keepThreads() {
+	const enough = 32
+	var there, done sync.WaitGroup
+	there.Add(enough)
+	for range enough {
+		done.Go(func() {
+			runtime.LockOSThread() // until all have one; then it is Go's again, which keeps it
+			defer runtime.UnlockOSThread()
+			there.Done()
+			there.Wait()
+		})
+	}
+	done.Wait()
 }
 
 // A refusal is the panic by which must and check end an attempt.

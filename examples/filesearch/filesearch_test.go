@@ -18,9 +18,9 @@ func TestTool(t *testing.T) {
 	files := map[string]string{"a.go": "old := 1\n", "b/c.txt": "old\r\nold\r\n"}
 	tooltest.Check(t, Tool(),
 		tooltest.Case{Name: "search", Input: `{"pattern": "old", "path": "$ROOT"}`, Files: files},
-		tooltest.Case{Name: "preview", Input: `{"pattern": "old", "replacement": "new", "path": "$ROOT"}`, Files: files},
-		tooltest.Case{Name: "write", Input: `{"pattern": "old", "replacement": "new", "path": "$ROOT", "write": true}`, Files: files},
-		tooltest.Case{Name: "one file", Input: `{"pattern": "old", "replacement": "new", "path": "$ROOT/a.go", "write": true}`, Files: files},
+		tooltest.Case{Name: "preview", Input: `{"pattern": "old", "replace_with": "new", "path": "$ROOT"}`, Files: files},
+		tooltest.Case{Name: "write", Input: `{"pattern": "old", "replace_with": "new", "path": "$ROOT", "preview_only": false}`, Files: files},
+		tooltest.Case{Name: "one file", Input: `{"pattern": "old", "replace_with": "new", "path": "$ROOT/a.go", "preview_only": false}`, Files: files},
 	)
 }
 
@@ -34,18 +34,18 @@ func TestReplace(t *testing.T) {
 		name, input, text string
 		want              map[string]string // what differs from files
 	}{
-		{"words", `"pattern": "\\bOld\\b", "replacement": "New", "write": true`, "Replaced 5 matches in 3 files", map[string]string{
+		{"words", `"pattern": "\\bOld\\b", "replace_with": "New", "preview_only": false`, "Replaced 5 matches in 3 files", map[string]string{
 			"a.go": "func New(x int) {\n\tNew(x)\n}\n", "b.txt": "New\r\nbold\r\n\ufeffNew", "sub/c.go": "// New\n",
 		}},
-		{"groups", `"pattern": "Old\\((\\w+)", "replacement": "New(ctx, ${1}", "write": true, "include": ["*.go"]`, "Replaced 2 matches in 1 file", map[string]string{
+		{"groups", `"pattern": "Old\\((\\w+)", "replace_with": "New(ctx, ${1}", "preview_only": false, "file_glob": "*.go"`, "Replaced 2 matches in 1 file", map[string]string{
 			"a.go": "func New(ctx, x int) {\n\tNew(ctx, x)\n}\n",
 		}},
-		{"across lines", `"pattern": "\\{.*\\}\\n", "replacement": "", "multiline": true, "write": true`, "Replaced 1 match in 1 file", map[string]string{"a.go": "func Old(x int) "}},
-		{"globs", `"pattern": "Old", "replacement": "New", "write": true, "include": ["*.{go,txt}"], "exclude": ["sub/", "/a.go"]`, "Replaced 2 matches in 1 file", map[string]string{"b.txt": "New\r\nbold\r\n\ufeffNew"}},
-		{"preview", `"pattern": "// Old", "replacement": "// $$1"`, "+// $1", nil},
+		{"across lines", `"pattern": "\\{.*\\}\\n", "replace_with": "", "multiline": true, "preview_only": false`, "Replaced 1 match in 1 file", map[string]string{"a.go": "func Old(x int) "}},
+		{"globs", `"pattern": "Old", "replace_with": "New", "preview_only": false, "file_glob": "*.{go,txt}", "exclude": ["sub/", "/a.go"]`, "Replaced 2 matches in 1 file", map[string]string{"b.txt": "New\r\nbold\r\n\ufeffNew"}},
+		{"preview", `"pattern": "// Old", "replace_with": "// $$1"`, "+// $1", nil},
 		{"search", `"pattern": "Old"`, "sub/c.go:1:// Old", nil},
 		{"nothing", `"pattern": "none such"`, "No matches in 3 files", nil},
-		{"the same", `"pattern": "Old", "replacement": "Old", "write": true`, "No matches", nil},
+		{"the same", `"pattern": "Old", "replace_with": "Old", "preview_only": false`, "No matches", nil},
 		{"left out", `"pattern": "Old"`, "1 file (larger than 4 MiB), 2 files (no UTF-8 text)", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestEditor(t *testing.T) {
 	room.Put("a.txt", "old\n")
 	path, editor := filepath.Join(room.Root, "a.txt"), room.Editor()
 	editor.Type(path, "old and unsaved\n")
-	result, err := call(t, room, `{"pattern": "old", "replacement": "new", "write": true, "path": `+quote(room.Root)+`}`)
+	result, err := call(t, room, `{"pattern": "old", "replace_with": "new", "preview_only": false, "path": `+quote(room.Root)+`}`)
 	if err != nil || editor.Text(path) != "new and unsaved\n" || !strings.Contains(result.Content[0].Text, "once it is saved") {
 		t.Errorf("the editor holds %q, %v\n%s", editor.Text(path), err, result.Content[0].Text)
 	}
@@ -91,7 +91,7 @@ func TestProgress(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		room.Put(name, "old")
 	}
-	action, err := Tool().Parse(json.RawMessage(`{"pattern": "old", "replacement": "new", "write": true, "path": ` + quote(room.Root) + `}`))
+	action, err := Tool().Parse(json.RawMessage(`{"pattern": "old", "replace_with": "new", "preview_only": false, "path": ` + quote(room.Root) + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +108,11 @@ func TestProgress(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	for input, code := range map[string]string{
-		`{"pattern": "("}`:                                "bad_pattern",
-		`{"pattern": "a", "write": true}`:                 "invalid_input",
-		`{"pattern": "a", "include": [""]}`:               "bad_pattern",
-		`{"pattern": "a", "exclude": ["!b"]}`:             "bad_pattern",
-		`{"pattern": "a(?=b)", "replacement": "lookups"}`: "bad_pattern",
+		`{"pattern": "("}`:                                 "bad_pattern",
+		`{"pattern": "a", "preview_only": false}`:          "invalid_input",
+		`{"pattern": "a", "file_glob": " "}`:               "bad_pattern",
+		`{"pattern": "a", "exclude": ["!b"]}`:              "bad_pattern",
+		`{"pattern": "a(?=b)", "replace_with": "lookups"}`: "bad_pattern",
 	} {
 		if _, err := Tool().Parse(json.RawMessage(input)); err == nil || fault.From(err).Code != code {
 			t.Errorf("%s: %v, want %s", input, err, code)

@@ -1,4 +1,4 @@
-// The Replace tool: its input, what a call of it will touch, and its way from the one to the
+// The FileSearch tool: its input, what a call of it will touch, and its way from the one to the
 // result.
 
 package main
@@ -21,29 +21,32 @@ var description string
 // An Input is the tool's input.
 type Input struct {
 	Pattern     string   `json:"pattern" jsonschema:"regular expression in RE2 syntax"`
-	Replacement *string  `json:"replacement,omitempty" jsonschema:"text for the place of each match, with $1 or ${name} for groups; without it the call only searches"`
 	Path        string   `json:"path,omitempty" jsonschema:"directory or file, absolute or relative to the working directory; default: the working directory"`
-	Include     []string `json:"include,omitempty" jsonschema:"only files that one of these globs matches, such as *.go; default: all"`
+	FileGlob    string   `json:"file_glob,omitempty" jsonschema:"only files that this glob matches, such as *.go or *.{ts,tsx}; default: all"`
 	Exclude     []string `json:"exclude,omitempty" jsonschema:"no files or directories that one of these globs matches, such as testdata/"`
 	Multiline   bool     `json:"multiline,omitempty" jsonschema:"a match may cross lines, and . matches line breaks too"`
-	Write       bool     `json:"write,omitempty" jsonschema:"change the files; without it a replacement is only shown as a diff"`
+	ReplaceWith *string  `json:"replace_with,omitempty" jsonschema:"text for the place of each match, with $1 or ${name} for groups; without it the call only searches"`
+	PreviewOnly *bool    `json:"preview_only,omitempty" jsonschema:"true, the default: a replacement is only shown as a diff; false: the files are changed"`
 }
 
 // mostFiles is how many files one call changes: a longer diff would not be read.
 const mostFiles = 1_000
 
-// Tool returns the Replace tool.
+// writes reports whether the call changes files.
+func (in Input) writes() bool { return in.PreviewOnly != nil && !*in.PreviewOnly }
+
+// Tool returns the FileSearch tool.
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{
-		Name: "Replace", Description: description, Destructive: true,
+		Name: "FileSearch", Description: description, Destructive: true,
 		TimeLimit: time.Minute, MaxTime: 10 * time.Minute, OnInterrupt: tools.Stop,
 	}, tools.Funcs[Input]{Validate: validate, Effects: effects, Check: check, Run: run})
 }
 
 // validate returns what the schema cannot.
 func validate(in *Input) error {
-	if in.Write && in.Replacement == nil {
-		return fault.Invalidf("invalid_input", "write is set, but there is no replacement. Give one, which may be empty, or leave write out.").At("/replacement")
+	if in.writes() && in.ReplaceWith == nil {
+		return fault.Invalidf("invalid_input", "preview_only is false, but there is no replace_with. Give one, which may be empty, or leave preview_only out.").At("/replace_with")
 	}
 	if _, err := newMatcher(*in); err != nil {
 		return err
@@ -57,7 +60,7 @@ func validate(in *Input) error {
 // that can be undone.
 func effects(in Input) tools.Effects {
 	place := []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}
-	if in.Write {
+	if in.writes() {
 		return tools.Effects{Reads: place, Writes: place}
 	}
 	return tools.Effects{Reads: place}
@@ -65,7 +68,7 @@ func effects(in Input) tools.Effects {
 
 // check works the changes out, so that a question can show them.
 func check(ctx context.Context, env *tools.Env, in Input) (tools.Preview, error) {
-	if !in.Write {
+	if !in.writes() {
 		return tools.Preview{}, nil
 	}
 	found, err := search(ctx, env, in)
@@ -77,7 +80,7 @@ func check(ctx context.Context, env *tools.Env, in Input) (tools.Preview, error)
 
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	found, err := search(ctx, env, in)
-	if err != nil || !in.Write {
+	if err != nil || !in.writes() {
 		return found.result(in), err
 	}
 	if err := found.tooMany(); err != nil {
@@ -114,7 +117,7 @@ func (f *findings) write(ctx context.Context, env *tools.Env, in Input) error {
 // tooMany is a fault when more would change than one call does.
 func (f *findings) tooMany() error {
 	if len(f.files) > mostFiles {
-		return fault.Invalidf("too_large", "%d files would change, which is more than %d. Narrow path, include or exclude, and replace in several calls.", len(f.files), mostFiles).At("/pattern")
+		return fault.Invalidf("too_large", "%d files would change, which is more than %d. Narrow path, file_glob or exclude, and replace in several calls.", len(f.files), mostFiles).At("/pattern")
 	}
 	return nil
 }

@@ -1,0 +1,526 @@
+// Hosts that no setting names: asked about while the connection waits. Each test has a network of its own, in which every
+// address leads to the test itself, so that public addresses can be used.
+
+package daemon_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// ownNetwork names the test that runs in a network of its own.
+const ownNetwork = "DAEMON_TEST_NETWORK"
+
+// inNetwork runs the whole test again in a process with a network of its own, and reports true in there. In the first process
+// it has the test end as the other did.
+func inNetwork(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(ownNetwork) == t.Name() {
+		for _, args := range []string{"link set lo up", "route add local 0.0.0.0/0 dev lo"} {
+			if out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+				lacks(t, "install iproute2: ip %s: %v %s", args, err, out)
+			}
+		}
+		return true
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Env = append(os.Environ(), ownNetwork+"="+t.Name(), "GORACE=atexit_sleep_ms=0")
+	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if os.Geteuid() != 0 {
+		again.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		again.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+		again.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+	}
+	out, err := again.CombinedOutput()
+	var ended *exec.ExitError
+	switch {
+	case err != nil && !errors.As(err, &ended):
+		lacks(t, "run this where users may make network namespaces: %v", err)
+	case err != nil:
+		t.Errorf("in its network: %v\n%s", err, out)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skipf("%s", out)
+	case !strings.Contains(string(out), "--- PASS: "+t.Name()):
+		t.Errorf("the test did not run:\n%s", out)
+	}
+	return false
+}
+
+// lacks skips a test that needs what is not here; where everything has to be there, it fails.
+func lacks(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("TOOLD_CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Public addresses of no consequence: in the test's network they are its own.
+const (
+	hostA = "93.184.215.14"
+	hostB = "93.184.215.15"
+	hostC = "93.184.215.16"
+	hostD = "93.184.215.17"
+)
+
+// connectScript prints, for each host that it is called with, the status with which the proxy answers. With & before the hosts
+// it asks for all of them at once.
+const connectScript = `
+one() {
+	p=${HTTP_PROXY##*[@/]}
+	exec 3<>/dev/tcp/${p%:*}/${p#*:} || return
+	printf 'CONNECT %s:80 HTTP/1.1\r\nHost: x\r\n\r\n' "$1" >&3
+	read -r _ status _ <&3
+	exec 3>&-
+	echo "$1 $status"
+}
+if [ "$1" = "&" ]; then
+	shift
+	for host; do one "$host" & done
+	wait
+else
+	for host; do one "$host"; done
+fi
+`
+
+// wired is a daemon in the test's network, with a server at port 80 of every address. more are further keys of its settings.
+func wired(t *testing.T, more string) *house {
+	t.Helper()
+	l, err := net.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello from", r.Host) })}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	h := prepare(t)
+	if err := os.WriteFile(h.settings, []byte(`{"permissions": {"allow": ["Bash(bash net.sh *)", "Bash(true *)"]}`+more+`}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.file("net.sh", connectScript)
+	h.start()
+	info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.GetSandbox() != tooldv1.SandboxTier_SANDBOX_TIER_FULL {
+		lacks(t, "run this where the kernel has Landlock and lets users make namespaces")
+	}
+	return h
+}
+
+// connect has a call connect to the hosts.
+func (c *conversation) connect(id string, hosts ...string) {
+	c.t.Helper()
+	c.use(id, "Bash", fmt.Sprintf(`{"command": "bash net.sh %s"}`, strings.Join(hosts, " ")))
+}
+
+// asksHost receives up to a question about a host, of the call or, with an empty id, of a background task.
+func (c *conversation) asksHost(id, host string) *tooldv1.Question {
+	c.t.Helper()
+	q := c.question(id)
+	if to := q.GetConnection(); to.GetHost() != host || to.GetPort() != 80 || to.GetProgram() != "bash" {
+		c.t.Fatalf("asks about %v, want %s: %v", to, host, q)
+	}
+	return q
+}
+
+// printed receives up to the result of a call and returns what it printed, line by line and sorted.
+func (c *conversation) printed(id string) []string {
+	c.t.Helper()
+	r := c.until(id + " ").GetToolResult()
+	for r == nil {
+		r = c.until(id + " ").GetToolResult()
+	}
+	var lines []string
+	for line := range strings.Lines(shownIn(r)) {
+		if strings.HasPrefix(line, "9") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func shownIn(r *tooldv1.ToolResult) string {
+	var all strings.Builder
+	for _, block := range r.GetContent() {
+		all.WriteString(block.GetText() + "\n")
+	}
+	return all.String()
+}
+
+func keep(scope tooldv1.Scope) func(*tooldv1.Answer) {
+	return func(a *tooldv1.Answer) {
+		a.Remember = []*tooldv1.Remember{{Rule: "WebFetch(domain:" + hostA + ")", List: "allow", Scope: scope}}
+	}
+}
+
+// questions returns how many questions were received.
+func (c *conversation) questions() (n int) {
+	for _, e := range c.events {
+		if e.GetQuestion() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestHostAnswers: a yes counts for the call, the session or the user, a no for the call; no host is asked about twice.
+func TestHostAnswers(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	c := h.join("s", nil)
+	c.connect("once", hostA, hostA, hostB, hostB)
+	q := c.asksHost("once", hostA)
+	want(t, q.GetFormSchemaJson(), "{}")
+	want(t, q.GetSuggestions()[0].GetRule(), "WebFetch(domain:"+hostA+")")
+	c.reply(q, allow)
+	c.reply(c.asksHost("once", hostB), deny)
+	r := c.until("once OK").GetToolResult()
+	if got := shownIn(r); !strings.Contains(got, hostA+" 200\n"+hostA+" 200\n"+hostB+" 403\n"+hostB+" 403\n") || !strings.Contains(got, "was asked and did not permit it") {
+		t.Errorf("printed %s", got)
+	}
+	want(t, c.questions(), 2)
+
+	c.connect("again", hostA) // the yes was for one call
+	c.reply(c.asksHost("again", hostA), allow, keep(tooldv1.Scope_SCOPE_SESSION))
+	want(t, c.printed("again"), []string{hostA + " 200"})
+	c.connect("session", hostA)
+	want(t, c.printed("session"), []string{hostA + " 200"})
+
+	other := h.join("other", nil) // another session sees nothing of it
+	other.connect("1", hostA)
+	q = other.asksHost("1", hostA)
+	for _, scope := range []tooldv1.Scope{tooldv1.Scope_SCOPE_LOCAL, tooldv1.Scope_SCOPE_PROJECT} {
+		answer := &tooldv1.Answer{QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: allow}
+		keep(scope)(answer)
+		_, err := h.sessions().Answer(t.Context(), &tooldv1.AnswerRequest{SessionId: "other", Answer: answer})
+		refused(t, err, codes.FailedPrecondition, "workspace_opens_no_host")
+	}
+	other.reply(q, allow, keep(tooldv1.Scope_SCOPE_USER))
+	want(t, other.printed("1"), []string{hostA + " 200"})
+	third := h.join("third", nil)
+	third.connect("1", hostA)
+	want(t, third.printed("1"), []string{hostA + " 200"})
+	want(t, third.questions(), 0)
+}
+
+// TestHostQuestionsAreFew: ten connections to one host are one question, and no more than three are open; the fourth host is
+// asked about when there is room.
+func TestHostQuestionsAreFew(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	c := h.join("s", nil)
+	c.connect("ten", append([]string{"\\\\&"}, slices.Repeat([]string{hostA}, 10)...)...)
+	c.reply(c.asksHost("ten", hostA), allow)
+	want(t, c.printed("ten"), slices.Repeat([]string{hostA + " 200"}, 10))
+	want(t, c.questions(), 1)
+
+	c.connect("four", "\\\\&", hostA, hostB, hostC, hostD)
+	var open []*tooldv1.Question
+	for len(open) < 3 {
+		open = append(open, c.question("four"))
+	}
+	list, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, len(list.GetOpenQuestions()), 3)
+	want(t, c.questions(), 4)
+	c.reply(open[0], allow)
+	fourth := c.question("four")
+	for _, q := range append(open[1:], fourth) {
+		c.reply(q, allow)
+	}
+	want(t, c.printed("four"), []string{hostA + " 200", hostB + " 200", hostC + " 200", hostD + " 200"})
+}
+
+// TestHostOfAnotherCall: what was allowed for one call is not for another that runs at the same time.
+func TestHostOfAnotherCall(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	c := h.join("s", nil)
+	c.use("b", "Bash", `{"command": "bash net.sh `+hostA+`; read -r line <gate; bash net.sh `+hostA+`", "run_in_background": true}`)
+	if err := syscall.Mkfifo(filepath.Join(h.root, "gate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := c.until("b OK").GetToolResult().GetStructured().AsMap()["task_id"]
+	q := c.question("") // a background task asks without a call
+	want(t, q.GetConnection().GetHost(), hostA)
+	if !strings.Contains(q.GetTitle(), "net.sh") {
+		t.Errorf("title %q, want the command", q.GetTitle())
+	}
+	c.reply(q, allow)
+	c.connect("a", hostA)
+	c.reply(c.asksHost("a", hostA), deny)
+	want(t, c.printed("a"), []string{hostA + " 403"})
+	if err := os.WriteFile(filepath.Join(h.root, "gate"), []byte("on\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	c.until("notice task_ended") // and was not asked again
+	c.use("o", "BashOutput", fmt.Sprintf(`{"bash_id": %q}`, task))
+	want(t, c.printed("o"), []string{hostA + " 200", hostA + " 200"})
+}
+
+// TestHostsByMode: modes and deny rules apply, and what no yes could open is not asked about.
+func TestHostsByMode(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, `, "sandbox": {"network": {"deniedDomains": ["`+hostB+`"]}}`)
+	modes := tooldv1.PermissionMode_name
+	for _, tt := range []struct {
+		mode  tooldv1.PermissionMode
+		host  string
+		asks  bool
+		wants string
+	}{
+		{tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT, hostA, true, "200"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_ACCEPT_EDITS, hostA, true, "200"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK, hostA, false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, hostA, false, "200"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, hostB, false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, "10.1.2.3", false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT, hostB, false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT, "10.1.2.3", false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT, "127.0.0.1", false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT, "169.254.169.254", false, "403"},
+		{tooldv1.PermissionMode_PERMISSION_MODE_DEFAULT, "localhost", false, "403"},
+	} {
+		name := fmt.Sprint(modes[int32(tt.mode)], " ", tt.host)
+		c := h.join(strings.NewReplacer(" ", "-", "_", "-", ".", "-").Replace(name), &tooldv1.Options{PermissionMode: tt.mode.Enum()})
+		c.connect("1", tt.host)
+		if tt.asks {
+			c.reply(c.asksHost("1", tt.host), allow)
+		}
+		r := c.until("1 OK").GetToolResult()
+		if got := shownIn(r); !strings.Contains(got, tt.host+" "+tt.wants+"\n") {
+			t.Errorf("%s: printed %s", name, got)
+		}
+		if want := map[bool]int{true: 1}[tt.asks]; c.questions() != want {
+			t.Errorf("%s: asked %d times", name, c.questions())
+		}
+	}
+}
+
+// TestHostsDecidedMeanwhile: an open question is withdrawn when settings or mode decide it, and the connection goes on by that.
+func TestHostsDecidedMeanwhile(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	c := h.join("s", nil)
+	for _, tt := range []struct{ id, settings, want string }{
+		{"allowed", `"sandbox": {"network": {"allowedDomains": ["` + hostA + `"]}}`, "200"},
+		{"denied", `"permissions": {"deny": ["WebFetch(domain:` + hostA + `)"]}`, "403"},
+	} {
+		c.connect(tt.id, hostA)
+		c.asksHost(tt.id, hostA)
+		c = h.join("s", &tooldv1.Options{SettingsJson: proto.String("{" + tt.settings + "}")})
+		want(t, c.printed(tt.id), []string{hostA + " " + tt.want})
+		c = h.join("s", &tooldv1.Options{SettingsJson: proto.String("{}")})
+	}
+}
+
+// TestLateYes: a connection is not held for ever, and a yes that comes too late for it counts for the next one; time that
+// connections were held is no time that the call ran.
+func TestLateYes(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, `, "limits": {"held_connection": 0.05}`)
+	if err := syscall.Mkfifo(filepath.Join(h.root, "gate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.file("net.sh", connectScript+"read -r line <gate; one $1\n")
+	c := h.join("s", nil)
+	c.connect("1", hostA)
+	q := c.asksHost("1", hostA)
+	gate := filepath.Join(h.root, "gate")
+	f, err := os.OpenFile(gate, os.O_WRONLY, 0) // opens when the first connection was refused
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.reply(q, allow)
+	c.until("1 withdrawn")
+	_, _ = io.WriteString(f, "on\n")
+	f.Close()
+	want(t, c.printed("1"), []string{hostA + " 200", hostA + " 403"})
+	want(t, c.questions(), 1)
+}
+
+// TestHostsUnderATimeLimit: the time limit of a call stands still while its connection is held.
+func TestHostsUnderATimeLimit(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, `, "limits": {"held_connection": 1.5}`)
+	c := h.join("s", nil)
+	c.use("1", "Bash", `{"command": "bash net.sh `+hostA+`", "timeout": 1000}`)
+	c.asksHost("1", hostA)
+	r := c.until("1 OK").GetToolResult() // held for longer than its limit
+	if !strings.Contains(shownIn(r), hostA+" 403") || r.GetUsage().GetAsked().AsDuration() < r.GetUsage().GetRan().AsDuration() {
+		t.Errorf("usage %v, printed %s", r.GetUsage(), shownIn(r))
+	}
+}
+
+// TestNobodyAsksForHosts: where no client can answer, the connection is refused at once, with the setting.
+func TestNobodyAsksForHosts(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	c := h.converse()
+	c.attach(&tooldv1.Attach{SessionId: "s", Roots: []string{h.root}})
+	c.connect("1", hostA)
+	r := c.until("1 OK").GetToolResult()
+	if got := shownIn(r); !strings.Contains(got, hostA+" 403") || !strings.Contains(got, `"allowedDomains":["`+hostA+`"]}}} to `+h.settings) {
+		t.Errorf("printed %s", got)
+	}
+	c.connect("ten", slices.Repeat([]string{hostA}, 11)...)
+	c.until("ten ERROR host_refused")
+}
+
+// TestClientGoneWhileHeld: the question waits for the client, who may answer it when it is back; a cancelled call takes it
+// along.
+func TestClientGoneWhileHeld(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	c := h.join("s", nil)
+	c.connect("1", hostA)
+	c.asksHost("1", hostA)
+	c.cancel()
+	_ = c.closed()
+	c = h.join("s", nil)
+	c.reply(c.asksHost("1", hostA), allow)
+	want(t, c.printed("1"), []string{hostA + " 200"})
+	c.connect("2", hostA)
+	q := c.asksHost("2", hostA)
+	c.cancelCall("2")
+	c.until("2 withdrawn")
+	c.until("2 CANCELLED")
+	_, err := h.sessions().Answer(context.Background(), &tooldv1.AnswerRequest{SessionId: "s", Answer: &tooldv1.Answer{
+		QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: allow,
+	}})
+	refused(t, err, codes.FailedPrecondition, "question_closed")
+}
+
+// TestInstallFromAllowedHost: one yes to the question about its registry lets npm install a package.
+func TestInstallFromAllowedHost(t *testing.T) {
+	if exec.Command("npm", "--version").Run() != nil {
+		lacks(t, "install npm")
+	}
+	if !inNetwork(t) {
+		return
+	}
+	t.Setenv("HOME", t.TempDir())
+	h := wired(t, "")
+	registry := serveRegistry(t)
+	c := h.join("s", nil)
+	c.use("1", "Bash", fmt.Sprintf(`{"command": "npm install --no-audit --no-fund --registry http://%s greeter && cat node_modules/greeter/package.json", "timeout": 60000}`, registry))
+	c.reply(c.question("1"), allow) // to run
+	q := c.question("1")
+	if to := q.GetConnection(); to.GetHost() != hostA || !strings.HasSuffix(registry, fmt.Sprint(":", to.GetPort())) || !strings.HasPrefix(to.GetProgram(), "npm") {
+		t.Errorf("asks about %v", to)
+	}
+	c.reply(q, allow)
+	r := c.until("1 OK").GetToolResult()
+	if !strings.Contains(shownIn(r), `"name": "greeter"`) {
+		t.Errorf("printed %s", shownIn(r))
+	}
+	want(t, c.questions(), 2)
+}
+
+// serveRegistry serves a registry of packages with one package, greeter, and returns its address.
+func serveRegistry(t *testing.T) (address string) {
+	t.Helper()
+	var file bytes.Buffer
+	zip := gzip.NewWriter(&file)
+	archive := tar.NewWriter(zip)
+	about := `{"name": "greeter", "version": "1.0.0"}`
+	for _, err := range []error{
+		archive.WriteHeader(&tar.Header{Name: "package/package.json", Mode: 0o644, Size: int64(len(about))}),
+		second(io.WriteString(archive, about)), archive.Close(), zip.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/greeter":
+			fmt.Fprintf(w, `{"name": "greeter", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "greeter", "version": "1.0.0",
+				"dist": {"tarball": "http://%s/greeter.tgz"}}}}`, r.Host)
+		case "/greeter.tgz":
+			_, _ = w.Write(file.Bytes())
+		default:
+			http.NotFound(w, r)
+		}
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return net.JoinHostPort(hostA, fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+}
+
+func second(_ int, err error) error { return err }
+
+// TestKilledWhileHeld: after kill -9 the call that was asked about has its one result, and nobody is asked any more.
+func TestKilledWhileHeld(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	h.stop()
+	kill := h.spawn()
+	c := h.join("s", nil)
+	c.connect("1", hostA)
+	c.asksHost("1", hostA)
+	kill()
+	h.start()
+	c = h.join("s", nil)
+	want(t, outcomes(resultsOf(h.records("s"))), map[string]string{"1": "INTERRUPTED interrupted"})
+	list, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, len(list.GetOpenQuestions()), 0)
+	c.connect("2", hostA) // and again in the new daemon
+	c.reply(c.asksHost("2", hostA), allow)
+	want(t, c.printed("2"), []string{hostA + " 200"})
+}

@@ -1,0 +1,296 @@
+// Sessions at rest. One that no client uses, and that has nothing running, needs no memory: after a
+// while it is only in the journal, as it would be after the end of the daemon, with what the journal
+// does not keep beside it. The next client finds it as it was. What is in the journal, and how
+// a session is made of it, is restore.go's.
+
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/quota"
+	"github.com/toold/toold/daemon/sealed"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
+)
+
+const (
+	// restAfter is how long a session is unused before it rests. Ours: longer than between two calls of a client that
+	// attaches for each.
+	restAfter = maintenanceTick
+	// restingBytes is about what a session takes in memory beside what its clients have it hold.
+	restingBytes = 80 << 10
+)
+
+// errResting is why a session that is about to rest takes no stream and no call. It is at rest once
+// its gone is closed, and can be brought back.
+var errResting = errors.New("the session is about to rest")
+
+// A resting is a session at rest: what the journal does not keep of it.
+type resting struct {
+	info   journal.Info // its name, and when it was made
+	meta   meta
+	listed *tooldv1.Session // as ListSessions describes it
+	used   time.Time
+	bytes  int64       // of options, and of the client's environment
+	env    *sealed.Box // the client's environment, which may hold secrets; nil: it sent none
+
+	owner     access.Owner
+	client    *tooldv1.ClientInfo
+	peer      *pipeline.Peer
+	detached  time.Time
+	canAsk    bool
+	proposed  map[string]bool
+	mentioned map[string]bool
+}
+
+// restsIn returns how long it is until the session may rest; 0: it may now. Negative: not unless
+// something happens.
+func (at *attachments) restsIn() (wait time.Duration) {
+	at.s.update(func(its *state) {
+		if wait = -1; at.s.mayRest(its) {
+			after := at.s.daemon.life.restAfter
+			wait = max(0, after-time.Since(its.used), after-time.Since(its.since))
+		}
+	})
+	return wait
+}
+
+// mayRest reports whether nothing of the session is in use that would be lost with its memory.
+func (s *session) mayRest(its *state) bool {
+	c := &its.clients
+	idle := len(c.streams)+len(c.requests)+len(c.editors)+len(its.toolset.clientTools) == 0 && c.watching == nil &&
+		its.ledger.running+len(its.ledger.live)+len(its.ledger.deferred)+len(its.questions.asked)+len(its.questions.ahead) == 0
+	for _, t := range its.ledger.turns { // one whose calls have all ended is ended first
+		idle = idle && len(t.open) == 0
+	}
+	return idle && !its.stopping && !s.meta.Anonymous && s.working.Load() == 0 &&
+		len(s.tasks.set.List())+len(s.tools.servers.Servers()) == 0 && !s.judge.languages.Used()
+}
+
+// rest has the session rest, unless it is used meanwhile.
+func (x *sessionSet) rest(s *session) {
+	if s.intake.endLeft() {
+		signal(x.d.life.wake)
+		return
+	}
+	r, err := s.laidDown()
+	if err != nil {
+		x.d.Log.Warn("what a session has could not be put aside: it stays in memory", zap.String("session", s.name), zap.Error(err))
+		return
+	}
+	if r == nil {
+		return
+	}
+	s.halt(errResting)
+	x.mu.Lock()
+	delete(x.open, s.name)
+	x.resting[s.name] = r
+	x.mu.Unlock()
+	x.d.reclaimer.released(restingBytes)
+	s.release()
+	close(s.gone)
+	signal(x.d.life.wake) // to close it may be due sooner than what was due before
+}
+
+// endLeft ends the turns that a client has left open, whose calls have all ended, and reports
+// whether there were any. Their hooks may take a while.
+func (i *intake) endLeft() (any bool) {
+	i.alone(func(in inlet) {
+		var left []*turn
+		i.s.update(func(its *state) {
+			if i.s.mayRest(its) {
+				left = its.ledger.openTurns()
+			}
+		})
+		for _, t := range left {
+			in.endTurn(t)
+		}
+		any = len(left) > 0
+	})
+	return any
+}
+
+// laidDown marks the session as one that is about to rest, and returns what is kept of it; nil: it
+// is in use.
+func (s *session) laidDown() (r *resting, err error) {
+	if err := s.recorded(); err != nil {
+		return nil, err
+	}
+	tail, before := s.tailAndEnv()
+	box, err := seal(s.daemon.inState(restingDir), before)
+	if err != nil {
+		return nil, err
+	}
+	listed := inList(s.describe())
+	s.update(func(its *state) {
+		if tail != its.ledger.tail || len(its.ledger.turns) > 0 || !s.mayRest(its) || its.usedWithin(s.daemon.life.restAfter) {
+			return
+		}
+		its.stopping, its.resting = true, true
+		r = &resting{
+			info: journal.Info{Name: s.name, Created: s.created}, meta: s.meta, listed: listed, used: its.used, bytes: optionBytes(its.options, its.shell.env), env: box,
+			owner: its.clients.owner, client: its.clients.info, peer: its.clients.peer, detached: its.clients.detached,
+			canAsk: its.questions.canAsk, proposed: its.questions.proposed, mentioned: its.shell.mentioned,
+		}
+	})
+	if r == nil && box != nil {
+		box.Remove()
+	}
+	return r, nil
+}
+
+// recorded returns when everything of the session so far is in the journal.
+func (s *session) recorded() error {
+	tail, _ := s.tailAndEnv()
+	if tail == nil {
+		return nil
+	}
+	_, err := tail.Wait()
+	return err
+}
+
+func (s *session) tailAndEnv() (tail *journal.Pending, env map[string]string) {
+	s.update(func(its *state) { tail, env = its.ledger.tail, its.shell.env })
+	return tail, env
+}
+
+// usedWithin reports whether a client has used the session, or it was brought back, in that time.
+func (its *state) usedWithin(span time.Duration) bool {
+	return time.Since(its.used) < span || time.Since(its.since) < span
+}
+
+// restingDir is where environments of sessions at rest are, in the state directory.
+const restingDir = "resting"
+
+// seal puts an environment aside; nil: there is none.
+func seal(dir string, env map[string]string) (*sealed.Box, error) {
+	if len(env) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(env)
+	if err != nil {
+		return nil, err
+	}
+	return sealed.Write(dir, text)
+}
+
+// wakeLocked brings a session at rest back; the caller has locked making. One that a client asks for is
+// refused while its options pass a limit.
+func (x *sessionSet) wakeLocked(r *resting, why reason) (*session, error) {
+	env := map[string]string{}
+	if r.env != nil {
+		text, err := r.env.Read()
+		if err == nil {
+			err = json.Unmarshal(text, &env)
+		}
+		if err != nil {
+			x.d.Log.Warn("the environment that a client has sent is lost: calls get the daemon's", zap.String("session", r.info.Name), zap.Error(err))
+		}
+	}
+	account := x.d.ledger.Open(string(r.meta.owner()))
+	over := account.Fits(quota.Options, r.bytes)
+	account.Close()
+	if over != nil && why == forClient {
+		return nil, quotaRefusal(over, "session_id")
+	}
+	s, err := x.reassemble(r.info.Name)
+	if err != nil {
+		return nil, err
+	}
+	s.created = r.info.Created
+	s.update(func(its *state) {
+		its.used, its.shell.env = r.used, env
+		its.clients.owner, its.clients.info, its.clients.peer, its.clients.detached = r.owner, r.client, r.peer, r.detached
+		its.questions.canAsk, its.questions.proposed, its.shell.mentioned = r.canAsk, r.proposed, r.mentioned
+		s.account.Restore(quota.Options, optionBytes(its.options, env))
+	})
+	x.mu.Lock()
+	delete(x.resting, s.name)
+	x.open[s.name] = s
+	x.mu.Unlock()
+	if r.env != nil {
+		r.env.Remove()
+	}
+	return s, nil
+}
+
+// reassemble puts a session together that has ended in order, from what the journal keeps.
+func (x *sessionSet) reassemble(name string) (*session, error) {
+	log, err := x.d.journal.Log(name)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := log.State("")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := callRows(kept)
+	if err != nil {
+		return nil, err
+	}
+	return x.revive(log, kept, crashedSession{name: name, log: log, rows: rows, state: kept})
+}
+
+// reason is what a session is brought back for.
+type reason uint8
+
+const (
+	forClient reason = iota
+	forDaemon        // which is about to close it
+)
+
+// atRest returns the session of that name if it is at rest; nil: it is not.
+func (x *sessionSet) atRest(name string) *resting {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.resting[name]
+}
+
+// allAtRest returns the sessions at rest.
+func (x *sessionSet) allAtRest() (all []*resting) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, r := range x.resting {
+		all = append(all, r)
+	}
+	return all
+}
+
+// describe returns what a list says of the session; info is from the journal.
+func (r *resting) describe(info journal.Info) *tooldv1.Session {
+	wire := proto.CloneOf(r.listed)
+	wire.FirstKeptSeq, wire.LastSeq = info.First, info.Last
+	return wire
+}
+
+// closeIdle ends a session for good, which may be at rest.
+func (x *sessionSet) closeIdle(name, why string) error {
+	return awake(func() (*session, error) { return x.retrieve(name, forDaemon) }, func(s *session) error {
+		if s == nil { // another has closed it
+			return nil
+		}
+		return s.close(why)
+	})
+}
+
+// awake runs f with the session that find returns, again if that was about to rest.
+func awake(find func() (*session, error), f func(*session) error) error {
+	for {
+		s, err := find()
+		if err != nil {
+			return err
+		}
+		if err = f(s); !errors.Is(err, errResting) {
+			return err
+		}
+		<-s.gone
+	}
+}
