@@ -207,28 +207,41 @@ GIT_SEQUENCE_EDITOR='sed -i 1s/^pick/edit/' git rebase -q -i --keep-empty HEAD~2
 git stash -q || : ; git gc -q; git fetch -q origin; git config --worktree user.name x 2>/dev/null || :
 `
 
-// TestGitMeanwhileLeavesAlone: everyday git is not disturbed while it works, in a repository that a watch looks at all the
-// time, nor is what the user makes beside it.
+// TestGitMeanwhileLeavesAlone: everyday git is not disturbed while it works, nor is what the user makes beside it.
 func TestGitMeanwhileLeavesAlone(t *testing.T) {
-	h := newGitHouse(t, "full")
+	leaveAlone(t, newGitHouse(t, "full"), "mkdir -p deep/a/b/repo/.git/hooks; cp user.sh deep/a/b/repo/.git/hooks/pre-push; git -C hooked config alias.mine '!x'",
+		"test -e deep/a/b/repo/.git/hooks/pre-push && git -C hooked config alias.mine")
+}
+
+// Without namespaces the daemon cannot tell what the user makes from what the command makes.
+func TestGitMeanwhileLeavesAloneWithoutNamespaces(t *testing.T) {
+	withoutNamespaces(t)
+	leaveAlone(t, newGitHouse(t, "fallback"), "git -C deep/a/b/repo config user.email y", "git -C deep/a/b/repo config user.email")
+}
+
+// leaveAlone does what git does all day in the background, then what the user makes, and then leaves a hook. Only that is moved,
+// and the user's own is still there.
+func leaveAlone(t *testing.T, h *gitHouse, users, still string) {
+	t.Helper()
 	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
 	p, c := h.begin(t, l, "alone", "sleep 1000")
 	c.use("1", "Bash", `{"command":"sh ./work.sh","run_in_background":true}`)
 	c.finish("1", no)
-	script := `until [ -e done ]; do sleep 0.1; done; mkdir -p deep/a/b/repo/.git/hooks; cp user.sh deep/a/b/repo/.git/hooks/pre-push; git -C hooked config alias.mine '!x'; >seen`
+	id := c.tasks()[0].GetTaskId()
 	put(t, filepath.Join(p.roots[0], "user.sh"), "#!/bin/sh\n")
-	if out, err := p.scene.shell(t, p.roots[0], script); err != nil {
-		c.use("2", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, c.tasks()[0].GetTaskId()))
+	if out, err := p.scene.shell(t, p.roots[0], "until [ -e done ]; do sleep 0.1; done; "+users+"; >seen"); err != nil {
+		c.use("2", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, id))
 		t.Fatalf("%v\n%s\n%s", err, out, textIn(c.finish("2", no)))
 	}
 	said := c.awaitNotice("moved_aside")
-	if !strings.Contains(said, "bare.git/hooks/post-update") || strings.Count(said, "The sandbox") != 1 {
+	if !strings.Contains(said, "bare.git/hooks") || strings.Count(said, "The sandbox") != 1 {
 		t.Errorf("moved were\n%s", said)
 	}
-	if out, err := p.scene.shell(t, p.roots[0], `test -e deep/a/b/repo/.git/hooks/pre-push && git -C hooked config alias.mine && test -z "$(find . -name '.denied-*' ! -name '.denied-post-update*')"`); err != nil {
+	others := ` && test -z "$(find . -name '.denied-*' ! -name '.denied-post-update*' ! -name '.denied-hooks*')"`
+	if out, err := p.scene.shell(t, p.roots[0], still+others); err != nil {
 		t.Errorf("the user's own is gone: %v\n%s", err, out)
 	}
-	c.use("3", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, c.tasks()[0].GetTaskId()))
+	c.use("3", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, id))
 	holds(t, "what BashOutput reports", textIn(c.finish("3", no)), "is running", bringsBack.FindString(said))
 }
 
