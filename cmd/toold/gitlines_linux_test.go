@@ -204,6 +204,8 @@ git -C again submodule absorbgitdirs 2>/dev/null
 cd copy && for i in 1 2 3; do git commit -q --allow-empty -m $i; done
 git rebase -q --keep-empty -x 'test ! -e never' HEAD~3 2>/dev/null
 GIT_SEQUENCE_EDITOR='sed -i 1s/^pick/edit/' git rebase -q -i --keep-empty HEAD~2 2>/dev/null && git rebase --continue >/dev/null 2>&1
+git init -q "$TMPDIR/own" && mkdir -p "$TMPDIR/own/.git/hooks" && printf '#!/bin/sh\n: >ran\n' >"$TMPDIR/own/.git/hooks/pre-commit"
+chmod +x "$TMPDIR/own/.git/hooks/pre-commit" && sleep 0.5 && git -C "$TMPDIR/own" commit -q --allow-empty -m x && test -e "$TMPDIR/own/ran"
 git stash -q || : ; git gc -q; git fetch -q origin; git config --worktree user.name x 2>/dev/null || :
 `
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/repo"
 )
 
@@ -17,6 +18,9 @@ type gitWatch struct {
 	watch *repo.Watch
 	// open reports whether the call may change what is at a path.
 	open func(path string) bool
+	// roots are where something is moved aside while processes run. In the session's own temporary directories it is only when
+	// they have ended: no program of the user's looks there, and tests of programs make repositories with hooks there.
+	roots []string
 	// notice reports at once what was moved aside; nil: there is no client.
 	notice func(sandbox.Denial)
 	// silent is set where the sandbox does not report what processes change.
@@ -53,7 +57,7 @@ const (
 // altered notes what a process is about to change, if git may run programs by it.
 func (w *gitWatch) altered(a sandbox.Alteration) {
 	for _, path := range []string{a.Path, a.To} {
-		if at := w.watch.Concerns(path); path != "" && at != "" {
+		if at := w.watch.Concerns(path); at != "" && pathname.WithinAny(w.roots, at) {
 			w.note(at)
 		}
 	}
@@ -123,7 +127,7 @@ func (w *gitWatch) examine() {
 	begin := time.Now()
 	changes := w.changed(begin)
 	if w.silent {
-		changes = w.watch.Meanwhile()
+		changes = slices.DeleteFunc(w.watch.Meanwhile(), func(c repo.Change) bool { return !pathname.WithinAny(w.roots, c.Path) })
 		w.lookAt(time.Now().Add(max(minPause, pauseCost*time.Since(begin))))
 	}
 	for _, d := range w.undo(changes) {
