@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +70,13 @@ var gitLeft = []gitLine{
 	{name: "a new bare repository", root: "main", path: "b/hooks/post-update", script: `git init -q --bare b; mkdir -p b/hooks; cp pwn $P`, then: "git push -q ./b HEAD:refs/heads/x"},
 	{name: "includeIf", root: "driven", path: "main.inc", script: `settings >$P`, then: "git status"},
 	{name: "include.path", root: "driven", path: "soon.inc", script: `settings >soon; mv soon $P`, then: "git status"},
+}
+
+// gitSettled are changes that are judged only when nothing has followed for a while.
+var gitSettled = []gitLine{
+	{name: "a .git file", root: "main", path: "src/.git", script: `git init -q --bare "$TMPDIR/e"; git -C "$TMPDIR/e" config core.fsmonitor "$pwn"; git -C "$TMPDIR/e" config core.bare false; echo "gitdir: $(realpath "$TMPDIR/e")" >$P`, then: "git -C src status"},
+	{name: "a .git that is a link", root: "main", path: "src/.git", script: `ln -s ../bare.git $P`, then: "git -C src status"},
+	{name: "a working tree elsewhere", root: "main", path: "deep/a/b/repo/.git/config", script: `git -C deep/a/b/repo config core.worktree ../../..`, keys: "core.worktree", then: "git -C deep/a/b/repo status"},
 }
 
 // gitAfter are changes that are judged only when a call has ended, since git makes the like in several steps, or uses it only
@@ -141,16 +149,18 @@ func TestGitBound(t *testing.T) {
 
 // TestGitMeanwhile: what appears while a command runs in the background is moved aside before it ends, is reported, and comes
 // back by the command that the report names.
-func TestGitMeanwhile(t *testing.T) { leaveMeanwhile(t, newGitHouse(t, "full")) }
+func TestGitMeanwhile(t *testing.T) {
+	leaveMeanwhile(t, newGitHouse(t, "full"), slices.Concat(gitLeft, gitSettled))
+}
 
 func TestGitMeanwhileWithoutNamespaces(t *testing.T) {
 	withoutNamespaces(t)
-	leaveMeanwhile(t, newGitHouse(t, "fallback"))
+	leaveMeanwhile(t, newGitHouse(t, "fallback"), gitLeft)
 }
 
-func leaveMeanwhile(t *testing.T, h *gitHouse) {
+func leaveMeanwhile(t *testing.T, h *gitHouse, lines []gitLine) {
 	t.Helper()
-	for i, l := range gitLeft {
+	for i, l := range lines {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			p, c := h.begin(t, l, fmt.Sprint("meanwhile", i), "sleep 1000")
@@ -225,7 +235,7 @@ func TestGitMeanwhileLeavesAloneWithoutNamespaces(t *testing.T) {
 // and the user's own is still there.
 func leaveAlone(t *testing.T, h *gitHouse, users, still string) {
 	t.Helper()
-	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
+	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; sleep 6; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
 	p, c := h.begin(t, l, "alone", "sleep 1000")
 	c.use("1", "Bash", `{"command":"sh ./work.sh","run_in_background":true}`)
 	c.finish("1", no)

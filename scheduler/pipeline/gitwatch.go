@@ -4,6 +4,8 @@
 package pipeline
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +33,7 @@ type gitWatch struct {
 	timer     *time.Timer     // of the next look; nil: none was begun
 	due       time.Time       // when it runs; zero: it does not
 	processes []*sandbox.Process
+	noticed   int             // how often
 	stays     map[string]bool // what could not be moved aside, which is reported once
 }
 
@@ -42,10 +45,18 @@ type look struct {
 
 // delays are how long after a change, and after each look, a path is examined: the change itself comes after its report, and
 // a file may be written long after it was opened. The numbers are our own. What comes later is found when the call has ended.
-var delays = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second, 30 * time.Second}
+var delays = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, settled, 30 * time.Second}
 
-// maxRecent is how many paths are examined again and again. The number is our own.
-const maxRecent = 256
+// settled is how long after a change git has finished what it writes in several steps, such as a submodule or a worktree. The
+// number is our own: the steps follow each other at once.
+const settled = 5 * time.Second
+
+// maxRecent is how many paths are examined again and again, and maxNotices how often a call's clients are notified. The
+// numbers are our own.
+const (
+	maxRecent  = 256
+	maxNotices = 50
+)
 
 // Where the sandbox reports nothing everything is compared at least a second after the start and after each comparison, and
 // so that it takes at most 1 % of a processor.
@@ -132,7 +143,7 @@ func (w *gitWatch) examine() {
 	}
 	for _, d := range w.undo(changes) {
 		w.processes[0].MovedAside(d)
-		if w.notice != nil {
+		if w.noticed++; w.notice != nil && w.noticed <= maxNotices {
 			w.notice(d)
 		}
 	}
@@ -143,6 +154,9 @@ func (w *gitWatch) changed(now time.Time) (changes []repo.Change) {
 	for path, l := range w.recent {
 		if !now.Before(l.due) {
 			found := w.watch.MeanwhileAt(path)
+			if delays[l.count] >= settled {
+				found = w.watch.SettledAt(path)
+			}
 			changes = append(changes, found...)
 			if l.count++; l.count == len(delays) || len(found) > 0 { // the user may bring it back
 				delete(w.recent, path)
@@ -163,7 +177,10 @@ func (w *gitWatch) undo(changes []repo.Change) (denials []sandbox.Denial) {
 			continue
 		}
 		d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the call itself has removed it
+			continue
+		case err != nil:
 			d = sandbox.Denial{Operation: sandbox.Writing, Target: change.Path, Count: 1, Stays: true}
 			if w.stays == nil {
 				w.stays = map[string]bool{}
