@@ -188,6 +188,38 @@ var demands = []struct {
 			by("yes", "TestCallsTrustNothingWithoutNamespaces"),
 		},
 	}},
+	{"Git", []demand{
+		{
+			"what exists and makes git run programs is read-only while a call runs, by whatever setting it is named",
+			by("yes, in the root's own repositories", "TestGitBound", "TestGitDoors"), by("nothing is written", "TestDoors"),
+			by("no: Landlock knows no exceptions in a tree that may be written. It is moved aside like what appears", "TestGitDoorsWithoutNamespaces"),
+		},
+		{
+			"what appears while a call runs is moved aside before the call ends, and reported at once",
+			by("yes, by what the call itself does", "TestGitMeanwhile"), by("nothing is written", "TestDoors"),
+			by("within seconds, by comparing", "TestGitMeanwhileWithoutNamespaces"),
+		},
+		{
+			"the rest is moved aside when the call has ended: pointers, commands in the list of a rebase",
+			by("yes, but for what the command names", "TestGitAfterwards", "TestGitRebaseNamed", "TestGitDoors"), by("nothing is written", "TestDoors"),
+			by("yes", "TestGitAfterwardsWithoutNamespaces", "TestGitDoorsWithoutNamespaces"),
+		},
+		{
+			"of a file of settings only those go that make git run programs, and the command that the report names brings everything back",
+			by("yes", "TestGitMeanwhile", "TestGitAfterwards", "TestWithout"), by("nothing is written", "TestDoors"),
+			by("yes", "TestGitMeanwhileWithoutNamespaces", "TestGitAfterwardsWithoutNamespaces"),
+		},
+		{
+			"everyday git works without a question of its own, commands that change settings ask once, and neither is disturbed",
+			by("yes", "TestEverydayGit", "TestGitMeanwhileLeavesAlone"), by("git that only reads does not ask", "TestGitAsConfigured"),
+			by("yes", "TestGitMeanwhileLeavesAloneWithoutNamespaces"),
+		},
+		{
+			"what the user makes meanwhile stays",
+			by("until the call ends, unless the call changes the same file; settings that run nothing stay", "TestGitMeanwhileLeavesAlone"), by("yes: nothing is moved", "TestDoors"),
+			by("only settings that run nothing", "TestGitMeanwhileLeavesAloneWithoutNamespaces"),
+		},
+	}},
 	{"What a result says, and what stays guarded", []demand{
 		{
 			"with `merged_output` the order of stdout and stderr is exact, and the memory of a command is its own",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,13 @@ var gitLeft = []gitLine{
 	{name: "include.path", root: "driven", path: "soon.inc", script: `settings >soon; mv soon $P`, then: "git status"},
 }
 
+// gitSettled are changes that are judged only when nothing has followed for a while.
+var gitSettled = []gitLine{
+	{name: "a .git file", root: "main", path: "src/.git", script: `git init -q --bare "$TMPDIR/e"; git -C "$TMPDIR/e" config core.fsmonitor "$pwn"; git -C "$TMPDIR/e" config core.bare false; echo "gitdir: $(realpath "$TMPDIR/e")" >$P`, then: "git -C src status"},
+	{name: "a .git that is a link", root: "main", path: "src/.git", script: `ln -s ../bare.git $P`, then: "git -C src status"},
+	{name: "a working tree elsewhere", root: "main", path: "deep/a/b/repo/.git/config", script: `git -C deep/a/b/repo config core.worktree ../../..`, keys: "core.worktree", then: "git -C deep/a/b/repo status"},
+}
+
 // gitAfter are changes that are judged only when a call has ended, since git makes the like in several steps, or uses it only
 // while it works.
 var gitAfter = []gitLine{
@@ -113,7 +121,7 @@ func (h *gitHouse) begin(t *testing.T, l gitLine, name, after string) (*gitPlace
 	p := h.scene.place(t, door{roots: []string{l.root}}, name)
 	script := fmt.Sprintf("P=%s\n%s\n%s\n%s\n", l.path, content(t, "testdata/gitdoors/prelude.sh"), l.script, after)
 	put(t, filepath.Join(p.roots[0], "work.sh"), script)
-	options := &tooldv1.Options{SettingsJson: proto.String(`{"permissions":{"allow":["Bash(sh *)"]}}`)}
+	options := &tooldv1.Options{SettingsJson: proto.String(`{"permissions":{"allow":["Bash(sh *)","Bash(git *)"]}}`)}
 	return p, h.attach(t, &tooldv1.Attach{SessionId: name, Roots: p.roots, Options: options})
 }
 
@@ -141,16 +149,18 @@ func TestGitBound(t *testing.T) {
 
 // TestGitMeanwhile: what appears while a command runs in the background is moved aside before it ends, is reported, and comes
 // back by the command that the report names.
-func TestGitMeanwhile(t *testing.T) { leaveMeanwhile(t, newGitHouse(t, "full")) }
+func TestGitMeanwhile(t *testing.T) {
+	leaveMeanwhile(t, newGitHouse(t, "full"), slices.Concat(gitLeft, gitSettled))
+}
 
 func TestGitMeanwhileWithoutNamespaces(t *testing.T) {
 	withoutNamespaces(t)
-	leaveMeanwhile(t, newGitHouse(t, "fallback"))
+	leaveMeanwhile(t, newGitHouse(t, "fallback"), gitLeft)
 }
 
-func leaveMeanwhile(t *testing.T, h *gitHouse) {
+func leaveMeanwhile(t *testing.T, h *gitHouse, lines []gitLine) {
 	t.Helper()
-	for i, l := range gitLeft {
+	for i, l := range lines {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			p, c := h.begin(t, l, fmt.Sprint("meanwhile", i), "sleep 1000")
@@ -204,32 +214,59 @@ git -C again submodule absorbgitdirs 2>/dev/null
 cd copy && for i in 1 2 3; do git commit -q --allow-empty -m $i; done
 git rebase -q --keep-empty -x 'test ! -e never' HEAD~3 2>/dev/null
 GIT_SEQUENCE_EDITOR='sed -i 1s/^pick/edit/' git rebase -q -i --keep-empty HEAD~2 2>/dev/null && git rebase --continue >/dev/null 2>&1
+git init -q "$TMPDIR/own" && mkdir -p "$TMPDIR/own/.git/hooks" && printf '#!/bin/sh\n: >ran\n' >"$TMPDIR/own/.git/hooks/pre-commit"
+chmod +x "$TMPDIR/own/.git/hooks/pre-commit" && sleep 0.5 && git -C "$TMPDIR/own" commit -q --allow-empty -m x && test -e "$TMPDIR/own/ran"
 git stash -q || : ; git gc -q; git fetch -q origin; git config --worktree user.name x 2>/dev/null || :
 `
 
-// TestGitMeanwhileLeavesAlone: everyday git is not disturbed while it works, in a repository that a watch looks at all the
-// time, nor is what the user makes beside it.
+// TestGitMeanwhileLeavesAlone: everyday git is not disturbed while it works, nor is what the user makes beside it.
 func TestGitMeanwhileLeavesAlone(t *testing.T) {
-	h := newGitHouse(t, "full")
-	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
+	leaveAlone(t, newGitHouse(t, "full"), "mkdir -p deep/a/b/repo/.git/hooks; cp user.sh deep/a/b/repo/.git/hooks/pre-push; git -C hooked config alias.mine '!x'",
+		"test -e deep/a/b/repo/.git/hooks/pre-push && git -C hooked config alias.mine")
+}
+
+// Without namespaces the daemon cannot tell what the user makes from what the command makes.
+func TestGitMeanwhileLeavesAloneWithoutNamespaces(t *testing.T) {
+	withoutNamespaces(t)
+	leaveAlone(t, newGitHouse(t, "fallback"), "git -C deep/a/b/repo config user.email y", "git -C deep/a/b/repo config user.email")
+}
+
+// leaveAlone does what git does all day in the background, then what the user makes, and then leaves a hook. Only that is moved,
+// and the user's own is still there.
+func leaveAlone(t *testing.T, h *gitHouse, users, still string) {
+	t.Helper()
+	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; sleep 6; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
 	p, c := h.begin(t, l, "alone", "sleep 1000")
 	c.use("1", "Bash", `{"command":"sh ./work.sh","run_in_background":true}`)
 	c.finish("1", no)
-	script := `until [ -e done ]; do sleep 0.1; done; mkdir -p deep/a/b/repo/.git/hooks; cp user.sh deep/a/b/repo/.git/hooks/pre-push; git -C hooked config alias.mine '!x'; >seen`
+	id := c.tasks()[0].GetTaskId()
 	put(t, filepath.Join(p.roots[0], "user.sh"), "#!/bin/sh\n")
-	if out, err := p.scene.shell(t, p.roots[0], script); err != nil {
-		c.use("2", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, c.tasks()[0].GetTaskId()))
+	if out, err := p.scene.shell(t, p.roots[0], "until [ -e done ]; do sleep 0.1; done; "+users+"; >seen"); err != nil {
+		c.use("2", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, id))
 		t.Fatalf("%v\n%s\n%s", err, out, textIn(c.finish("2", no)))
 	}
 	said := c.awaitNotice("moved_aside")
-	if !strings.Contains(said, "bare.git/hooks/post-update") || strings.Count(said, "The sandbox") != 1 {
+	if !strings.Contains(said, "bare.git/hooks") || strings.Count(said, "The sandbox") != 1 {
 		t.Errorf("moved were\n%s", said)
 	}
-	if out, err := p.scene.shell(t, p.roots[0], `test -e deep/a/b/repo/.git/hooks/pre-push && git -C hooked config alias.mine && test -z "$(find . -name '.denied-*' ! -name '.denied-post-update*')"`); err != nil {
+	others := ` && test -z "$(find . -name '.denied-*' ! -name '.denied-post-update*' ! -name '.denied-hooks*')"`
+	if out, err := p.scene.shell(t, p.roots[0], still+others); err != nil {
 		t.Errorf("the user's own is gone: %v\n%s", err, out)
 	}
-	c.use("3", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, c.tasks()[0].GetTaskId()))
+	c.use("3", "BashOutput", fmt.Sprintf(`{"bash_id":%q}`, id))
 	holds(t, "what BashOutput reports", textIn(c.finish("3", no)), "is running", bringsBack.FindString(said))
+}
+
+// TestGitRebaseNamed: a program that the command names for the steps of a rebase stays in the list of one that has stopped.
+func TestGitRebaseNamed(t *testing.T) {
+	h := newGitHouse(t, "full")
+	p, c := h.begin(t, gitLine{root: "main"}, "named", "")
+	c.bash("1", "git rebase -q -x false HEAD~2")
+	r, questions := c.answered("1")
+	list := content(t, filepath.Join(p.roots[0], ".git/rebase-merge/git-rebase-todo"))
+	if len(questions) > 0 || !strings.Contains(list, "exec false") || bringsBack.MatchString(textIn(r)) {
+		t.Errorf("%d questions, the list is\n%s\n%s", len(questions), list, textIn(r))
+	}
 }
 
 // wasUndone: the report is about the path and the settings, and the user's git runs nothing.

@@ -101,7 +101,7 @@ func (l layout) repositories(c *Call, f *permission.Facts, roots []string, open 
 		}
 		watched = append(watched, path)
 	}
-	return &gitWatch{watch: conf.Git.Watch(git, watched, c.git.Allowed), open: open, notice: c.aside(), silent: !conf.fully()}
+	return &gitWatch{watch: conf.Git.Watch(git, watched, c.git.Allowed), open: open, roots: trees, notice: c.aside(), silent: !conf.fully()}
 }
 
 // later ends a notice about what was moved aside while a command runs.

@@ -4,11 +4,14 @@
 package pipeline
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 	"github.com/toold/toold/tools/fs/repo"
 )
 
@@ -17,6 +20,9 @@ type gitWatch struct {
 	watch *repo.Watch
 	// open reports whether the call may change what is at a path.
 	open func(path string) bool
+	// roots are where something is moved aside while processes run. In the session's own temporary directories it is only when
+	// they have ended: no program of the user's looks there, and tests of programs make repositories with hooks there.
+	roots []string
 	// notice reports at once what was moved aside; nil: there is no client.
 	notice func(sandbox.Denial)
 	// silent is set where the sandbox does not report what processes change.
@@ -27,6 +33,7 @@ type gitWatch struct {
 	timer     *time.Timer     // of the next look; nil: none was begun
 	due       time.Time       // when it runs; zero: it does not
 	processes []*sandbox.Process
+	noticed   int             // how often
 	stays     map[string]bool // what could not be moved aside, which is reported once
 }
 
@@ -38,10 +45,18 @@ type look struct {
 
 // delays are how long after a change, and after each look, a path is examined: the change itself comes after its report, and
 // a file may be written long after it was opened. The numbers are our own. What comes later is found when the call has ended.
-var delays = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second, 30 * time.Second}
+var delays = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, settled, 30 * time.Second}
 
-// maxRecent is how many paths are examined again and again. The number is our own.
-const maxRecent = 256
+// settled is how long after a change git has finished what it writes in several steps, such as a submodule or a worktree. The
+// number is our own: the steps follow each other at once.
+const settled = 5 * time.Second
+
+// maxRecent is how many paths are examined again and again, and maxNotices how often a call's clients are notified. The
+// numbers are our own.
+const (
+	maxRecent  = 256
+	maxNotices = 50
+)
 
 // Where the sandbox reports nothing everything is compared at least a second after the start and after each comparison, and
 // so that it takes at most 1 % of a processor.
@@ -53,7 +68,7 @@ const (
 // altered notes what a process is about to change, if git may run programs by it.
 func (w *gitWatch) altered(a sandbox.Alteration) {
 	for _, path := range []string{a.Path, a.To} {
-		if at := w.watch.Concerns(path); path != "" && at != "" {
+		if at := w.watch.Concerns(path); at != "" && pathname.WithinAny(w.roots, at) {
 			w.note(at)
 		}
 	}
@@ -123,12 +138,12 @@ func (w *gitWatch) examine() {
 	begin := time.Now()
 	changes := w.changed(begin)
 	if w.silent {
-		changes = w.watch.Meanwhile()
+		changes = slices.DeleteFunc(w.watch.Meanwhile(), func(c repo.Change) bool { return !pathname.WithinAny(w.roots, c.Path) })
 		w.lookAt(time.Now().Add(max(minPause, pauseCost*time.Since(begin))))
 	}
 	for _, d := range w.undo(changes) {
 		w.processes[0].MovedAside(d)
-		if w.notice != nil {
+		if w.noticed++; w.notice != nil && w.noticed <= maxNotices {
 			w.notice(d)
 		}
 	}
@@ -139,6 +154,9 @@ func (w *gitWatch) changed(now time.Time) (changes []repo.Change) {
 	for path, l := range w.recent {
 		if !now.Before(l.due) {
 			found := w.watch.MeanwhileAt(path)
+			if delays[l.count] >= settled {
+				found = w.watch.SettledAt(path)
+			}
 			changes = append(changes, found...)
 			if l.count++; l.count == len(delays) || len(found) > 0 { // the user may bring it back
 				delete(w.recent, path)
@@ -159,7 +177,10 @@ func (w *gitWatch) undo(changes []repo.Change) (denials []sandbox.Denial) {
 			continue
 		}
 		d, err := sandbox.SetAside(change.Path, (*sandbox.Content)(change.Before))
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the call itself has removed it
+			continue
+		case err != nil:
 			d = sandbox.Denial{Operation: sandbox.Writing, Target: change.Path, Count: 1, Stays: true}
 			if w.stays == nil {
 				w.stays = map[string]bool{}

@@ -219,7 +219,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)
-	env.Box.Before = c.session.Before(c)
+	env.Box.AddBefore(c.session.Before(c))
 	ctx, watch, end := newStopwatch(ctx, c.parsed.limit)
 	defer end()
 	env.Ask, env.Box.Ask = c.asking(watch), c.askingHosts(watch)

@@ -379,13 +379,14 @@ func (p *Process) conclude() {
 
 // notify adds the denials up to now to the exit, and passes it to the box.
 func (p *Process) notify(exit *Exit, confined []Denial) {
+	var left []Denial
+	if p.command.after != nil {
+		left = p.command.after()
+	}
 	p.mu.Lock()
-	denials := slices.Concat(p.aside, confined, p.refused)
+	denials := slices.Concat(left, p.aside, confined, p.refused)
 	p.aside = nil
 	p.mu.Unlock()
-	if p.command.after != nil {
-		denials = append(p.command.after(), denials...)
-	}
 	exit.Denials = denials[:min(len(denials), manyDenials)]
 	if p.command.ended != nil {
 		p.command.ended(*exit)

@@ -59,6 +59,9 @@ func (f *Finder) Guard(roots []string, dir, home string) *Guard {
 			}
 		}
 		for _, own := range found.Dirs {
+			if !IsLink(own) { // a bare repository, whose hooks run in it
+				g.add(firm(own), f.obeyed(repositoryAt(own, own), home, g.holds)...)
+			}
 			g.add(firm(own), GuardedIn(own)...)
 			g.add(false, filepath.Join(own, rebaseTodo))
 		}

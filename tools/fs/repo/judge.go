@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,16 +13,64 @@ import (
 // A judge decides about what is new.
 type judge struct {
 	*Watch
-	found map[string]bool // the git directories that there are now
-	// early judges while processes still run: what git writes in several steps counts as good, and
-	// so does the beginning of a file that git copies.
-	early bool
+	found map[string]bool // the git directories that there are now; not before settled
+	stage stage
+}
+
+// A stage is what may still go on where something is judged.
+type stage uint8
+
+const (
+	// working: git may be at work. What it writes in several steps counts as good, and so does the
+	// beginning of a file that it copies.
+	working stage = iota
+	// settled: nothing was changed there for a while. A rebase may still be under way.
+	settled
+	// ended: no process runs.
+	ended
+)
+
+// everywhere returns the changes at the watched paths and in new git directories.
+func (j *judge) everywhere() (changes []Change) {
+	for path, before := range j.states {
+		changes = append(changes, j.compare(path, before, now(path))...)
+	}
+	for dir := range j.found {
+		if j.known(dir) != dir && j.isNew(dir) {
+			changes = append(changes, j.dir(dir)...)
+		}
+	}
+	return changes
+}
+
+// at returns the changes at a watched path, or in a directory that may be a new git directory.
+func (j *judge) at(path string) []Change {
+	before, watched := j.states[path]
+	switch info, err := os.Lstat(path); {
+	case err != nil:
+		return nil
+	case watched:
+		return j.compare(path, before, now(path))
+	case IsLink(path) && !info.IsDir():
+		return j.link(path)
+	case j.known(path) != path && (IsLink(path) || isGitDir(path)) && j.isNew(path):
+		return sorted(j.dir(path))
+	}
+	return nil
+}
+
+// link returns a change if an unwatched link is new and leads where it must not.
+func (j *judge) link(path string) []Change {
+	if j.stage == working || j.states[path].kind != absent || !j.isNew(filepath.Dir(path)) || j.leadsWell(path) {
+		return nil
+	}
+	return []Change{{Path: path}}
 }
 
 // compare returns changes for the worse at one path.
 func (j *judge) compare(path string, before, now state) (changes []Change) {
 	switch {
-	case now.kind == absent, before.same(now), j.early && inSteps(path), IsLink(path) && j.answers(path),
+	case now.kind == absent, before.same(now), j.stage == working && inSteps(path), j.stage != ended && isTodo(path), IsLink(path) && j.answers(path),
 		filepath.Base(path) == "gitdir" && now.kind == regular && Leads(pointer(path, "")) == filepath.Dir(path):
 		return nil
 	case isConfig(path) && now.kind == regular:
@@ -31,7 +80,7 @@ func (j *judge) compare(path string, before, now state) (changes []Change) {
 			changes = append(changes, j.compare(filepath.Join(path, name), before.entries[name], entry)...)
 		}
 		return changes
-	case strings.HasSuffix(path, "/"+rebaseTodo):
+	case isTodo(path):
 		return j.todo(path, before, now)
 	case now.kind == directory && len(now.entries) == 0:
 		return nil
@@ -39,11 +88,10 @@ func (j *judge) compare(path string, before, now state) (changes []Change) {
 	return []Change{{Path: path, Before: before.file()}}
 }
 
-// inSteps reports whether git writes the file at path in several steps that belong together, or uses
-// it only while it works.
-func inSteps(path string) bool {
-	return IsLink(path) || filepath.Base(path) == "gitdir" || strings.HasSuffix(path, "/"+rebaseTodo)
-}
+// inSteps reports whether the file at path belongs to others that git writes before or after it.
+func inSteps(path string) bool { return IsLink(path) || filepath.Base(path) == "gitdir" }
+
+func isTodo(path string) bool { return strings.HasSuffix(path, "/"+rebaseTodo) }
 
 // todo returns a change if the list of a rebase has new shell commands that the call does not name,
 // with the list without them.
@@ -85,6 +133,8 @@ func (j *judge) config(path string, before, now state) []Change {
 		return !old[s] && !s.harmless() && !j.allows(s.Key) && !j.leadsInside(filepath.Dir(path), s)
 	})
 	switch {
+	case err != nil && j.stage == working: // it may not be complete, and git refuses it like this
+		return nil
 	case err != nil, len(keys) > 0 && before.kind == absent && isBlank(rest):
 		return []Change{{Path: path, Before: before.file()}}
 	case len(keys) == 0:
@@ -104,8 +154,8 @@ func (w *Watch) allows(key string) bool {
 // leadsInside reports whether a setting names the working tree of a submodule, which leads back to
 // the git directory dir.
 func (j *judge) leadsInside(dir string, s Setting) bool {
-	if s.Key != "core.worktree" || IsLink(dir) || j.early {
-		return s.Key == "core.worktree" && j.early
+	if s.Key != "core.worktree" || IsLink(dir) || j.stage == working {
+		return s.Key == "core.worktree" && j.stage == working
 	}
 	top := absolute(dir, s.Value)
 	return slices.ContainsFunc(j.guard.roots, func(root string) bool { return pathname.Within(root, top) }) && Leads(filepath.Join(top, ".git")) == dir
@@ -115,9 +165,8 @@ func (j *judge) leadsInside(dir string, s Setting) bool {
 // was only moved may keep what it had.
 func (j *judge) dir(dir string) (changes []Change) {
 	moved := j.known(dir)
-	if todo := filepath.Join(dir, rebaseTodo); !j.early {
-		changes = j.compare(todo, j.states[filepath.Join(moved, rebaseTodo)], now(todo))
-	}
+	todo := filepath.Join(dir, rebaseTodo)
+	changes = j.compare(todo, j.states[filepath.Join(moved, rebaseTodo)], now(todo))
 	for _, path := range GuardedIn(dir) {
 		rest, _ := filepath.Rel(dir, path)
 		stands, was := now(path), filepath.Join(moved, rest)
@@ -134,14 +183,14 @@ func (j *judge) dir(dir string) (changes []Change) {
 func (j *judge) part(dir, rest string, now state) []Change {
 	path := filepath.Join(dir, rest)
 	switch {
-	case now.kind == absent, rest == "gitdir": // without a link that leads back, git does not use it
+	case now.kind == absent, now.kind == directory && len(now.entries) == 0, rest == "gitdir": // without a link that leads back, git does not use it
 		return nil
 	case isConfig(path) && now.kind == regular:
 		return j.config(path, state{}, now)
 	case rest == "hooks" && now.kind == directory:
 		return j.hooks(path, now.entries)
 	case rest == "commondir" && now.kind == regular:
-		if common := commonOf(dir); j.early || j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir)) {
+		if common := commonOf(dir); j.stage == working || j.found[common] && dir == filepath.Join(common, "worktrees", filepath.Base(dir)) {
 			return nil
 		}
 	}
@@ -153,7 +202,7 @@ func (j *judge) part(dir, rest string, now state) []Change {
 func (j *judge) hooks(dir string, entries map[string]state) (changes []Change) {
 	for name, entry := range entries {
 		hook, ok := j.template[name]
-		copied := bytes.Equal(hook, entry.data) || j.early && bytes.HasPrefix(hook, entry.data)
+		copied := bytes.Equal(hook, entry.data) || j.stage == working && bytes.HasPrefix(hook, entry.data)
 		if !ok || entry.kind != regular || !copied {
 			changes = append(changes, Change{Path: filepath.Join(dir, name)})
 		}

@@ -245,6 +245,10 @@ func TestWatch(t *testing.T) {
 			var got []string
 			for _, c := range watch.Changes() {
 				name := g.names([]string{c.Path})[0]
+				same := func(o Change) bool { return o.Path == c.Path }
+				if at := watch.Concerns(c.Path); !isTodo(c.Path) && !slices.ContainsFunc(watch.SettledAt(at), same) {
+					t.Errorf("%s: a late look at %q finds no change of %q", tt.script, at, c.Path)
+				}
 				switch {
 				case c.Keys != nil:
 					name += " without " + strings.Join(c.Keys, " ")

@@ -86,23 +86,30 @@ func identityOf(path string) (file identity, ok bool) {
 
 // Changes returns what makes git run programs now and did not before: at the watched paths, and in
 // git directories and links that are new. No process of the call may run.
-func (w *Watch) Changes() []Change { return w.changes(&judge{Watch: w}) }
+func (w *Watch) Changes() []Change {
+	j, links := w.judge(ended)
+	changes := j.everywhere()
+	for _, link := range links {
+		changes = append(changes, j.link(link)...)
+	}
+	return sorted(changes)
+}
 
 // Meanwhile returns what Changes would return, as far as it does not depend on what git may be about
 // to write: git makes a submodule or a worktree in several steps.
-func (w *Watch) Meanwhile() []Change { return w.changes(&judge{Watch: w, early: true}) }
+func (w *Watch) Meanwhile() []Change {
+	j, _ := w.judge(working)
+	return sorted(j.everywhere())
+}
 
 // MeanwhileAt returns what Meanwhile would return for a path that Concerns has returned.
-func (w *Watch) MeanwhileAt(path string) []Change {
-	j := &judge{Watch: w, early: true}
-	before, watched := w.states[path]
-	switch {
-	case watched:
-		return j.compare(path, before, now(path))
-	case w.known(path) != path && (IsLink(path) || isGitDir(path)) && w.isNew(path):
-		return sorted(j.dir(path))
-	}
-	return nil
+func (w *Watch) MeanwhileAt(path string) []Change { return (&judge{Watch: w}).at(path) }
+
+// SettledAt returns what Changes would return for a path that Concerns has returned, but for the
+// steps of a rebase. It is for a path at which nothing was changed for a while.
+func (w *Watch) SettledAt(path string) []Change {
+	j, _ := w.judge(settled)
+	return j.at(path)
 }
 
 // Concerns returns which path MeanwhileAt has to judge when an entry at path has changed: a watched
@@ -126,9 +133,9 @@ func (w *Watch) Concerns(path string) string {
 	return ""
 }
 
-func (w *Watch) changes(j *judge) (changes []Change) {
-	j.found = map[string]bool{}
-	var links []string
+// judge returns a judge that knows the git directories that there are now, and all links.
+func (w *Watch) judge(s stage) (j *judge, links []string) {
+	j = &judge{Watch: w, stage: s, found: map[string]bool{}}
 	for _, root := range w.guard.roots {
 		found := w.finder.find(root, farther*maxFolders)
 		for _, dir := range found.Dirs {
@@ -136,20 +143,7 @@ func (w *Watch) changes(j *judge) (changes []Change) {
 		}
 		links = append(links, found.Links...)
 	}
-	for path, before := range w.states {
-		changes = append(changes, j.compare(path, before, now(path))...)
-	}
-	for dir := range j.found {
-		if w.known(dir) != dir && w.isNew(dir) {
-			changes = append(changes, j.dir(dir)...)
-		}
-	}
-	for _, link := range links {
-		if !j.early && w.states[link].kind == absent && w.isNew(filepath.Dir(link)) && !j.leadsWell(link) {
-			changes = append(changes, Change{Path: link})
-		}
-	}
-	return sorted(changes)
+	return j, links
 }
 
 // sorted returns the changes in the order of their paths, with one for each path.

@@ -57,6 +57,11 @@ git -C hooked worktree add -q ../hooked2
 first soon
 git -C soon config core.hooksPath .githooks
 
+# The same for a bare repository.
+git init -q --bare named.git
+git -C named.git config core.hooksPath ../barehooks
+git -C named.git config include.path ../bare.inc
+
 # Hooks that the repository itself holds, by a link.
 first shared
 (cd shared && mkdir githooks && tool githooks/pre-commit : && git add . && git commit -qm hooks && rm -r .git/hooks &&
