@@ -157,6 +157,7 @@ func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func())
 	hold := s.daemon.checkpoints.Hold()
 	if l.recording != nil {
 		l.recording.end(l.kept)
+		hold = l.recording.hold
 	}
 	return s.look(c.Files(), l.kept, hold, false), func() {
 		l.recording.close(s)

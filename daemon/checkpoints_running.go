@@ -37,7 +37,7 @@ func (s *session) newRecording(c *pipeline.Call, row *checkpoint.Row) *recording
 	files := c.Files()
 	r := &recording{
 		selection: checkpoint.Select(files.Roots(), s.judge.baseEnviron(), files.Changes()),
-		file:      s.daemon.checkpoints.Recording(s.name, row.Key), hold: s.daemon.checkpoints.Hold(),
+		file:      s.daemon.checkpoints.Recording(s.name, row.Key), hold: s.daemon.checkpoints.HoldPacked(),
 	}
 	how := workspace.Collecting{
 		Snapshotter: s.judge.snapshotter(false), New: keptNew, LeaveOut: r.selection.LeavesOut, Taken: r.file.Add, Missed: r.file.AddGap,

@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkRecording is one command from the client's side, to its result: with what it changes recorded while it runs,
-// and without checkpoints.
+// and without checkpoints. The least time counts: machines do other things as well.
 func BenchmarkRecording(b *testing.B) {
 	for _, command := range []struct{ name, prepare, script string }{
 		{"nothing", "true", ":"},
@@ -22,7 +22,7 @@ func BenchmarkRecording(b *testing.B) {
 				h.limit(bench.limits)
 				h.start()
 				c := h.join("s", free())
-				var took time.Duration
+				least := time.Hour
 				n := 0
 				for b.Loop() {
 					b.StopTimer()
@@ -32,10 +32,10 @@ func BenchmarkRecording(b *testing.B) {
 					since := time.Now()
 					c.use(fmt.Sprint(n), "Bash", bashInput("bash script"))
 					c.until(fmt.Sprint(n) + " OK")
-					took += time.Since(since)
+					least = min(least, time.Since(since))
 					n++
 				}
-				b.ReportMetric(float64(took.Microseconds())/1000/float64(n), "ms/call")
+				b.ReportMetric(float64(least.Microseconds())/1000, "ms-least")
 				c.endTurn()
 				c.until("turn ")
 			})

@@ -26,14 +26,16 @@ type Store struct {
 	dir string
 
 	mu      sync.Mutex
-	bytes   int64           // of all contents, as far as known
-	synced  map[string]bool // paths of contents that are surely on the disk, and of directories whose own names are
-	whole   map[string]bool // contents that this process has written, or read through and found to be what they should
-	held    map[string]int  // how many Holds need a content
-	touched map[string]bool // contents that were asked for since the sweep that runs began; nil: none runs
-	swept   time.Time       // when the latest sweep began
-	grown   bool            // something was added since
-	rows    int64           // bytes of rows that were recorded since
+	bytes   int64             // of all contents, as far as known
+	synced  map[string]bool   // paths of contents that are surely on the disk, and of directories whose own names are
+	whole   map[string]bool   // contents that this process has written, or read through and found to be what they should
+	held    map[string]int    // how many Holds need a content
+	touched map[string]bool   // contents that were asked for since the sweep that runs began; nil: none runs
+	swept   time.Time         // when the latest sweep began
+	grown   bool              // something was added since
+	rows    int64             // bytes of rows that were recorded since
+	packed  map[string]packed // contents that lie in packs
+	writing map[string]bool   // packs that holds still write
 
 	reading sync.Mutex
 	read    map[[sha256.Size]byte]*Row // see Row
@@ -59,13 +61,20 @@ func Open(dir string) (*Store, error) {
 			return nil, err
 		}
 	}
-	return &Store{dir: dir, synced: map[string]bool{}, whole: map[string]bool{}, held: map[string]int{}}, nil
+	s := &Store{
+		dir: dir, synced: map[string]bool{}, whole: map[string]bool{}, held: map[string]int{}, packed: map[string]packed{}, writing: map[string]bool{},
+	}
+	return s, s.openPacks()
 }
 
 // A Hold keeps contents for a row that is not recorded yet: until Release no sweep takes them. It is for one goroutine.
 type Hold struct {
 	store  *Store
 	hashes []string
+	packs  bool     // small contents go into a pack, but for the first
+	stored int      // how many contents it has stored
+	file   *os.File // it; nil: not made yet
+	end    int64    // of the pack
 }
 
 // Hold begins one. Release ends it.
@@ -81,6 +90,11 @@ func (h *Hold) Release() {
 		}
 	}
 	h.hashes = nil
+	if h.file != nil {
+		delete(h.store.writing, h.file.Name())
+		_ = h.file.Close() // it was written, and is verified when it is read
+		h.file = nil
+	}
 }
 
 // Need holds a content from before it is looked for, so that no sweep comes between.
@@ -101,9 +115,9 @@ const small = 1 << 20
 // Keep stores a content of about size bytes, and returns its hash and its length. The file is not
 // synced. Keep can be used as a workspace.Snapshotter's Keep.
 func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, err error) {
+	var data []byte
 	if size <= small {
-		data, err := io.ReadAll(content)
-		if err != nil {
+		if data, err = io.ReadAll(content); err != nil {
 			return "", 0, err
 		}
 		content = bytes.NewReader(data)
@@ -118,7 +132,20 @@ func (h *Hold) Keep(content io.ReadSeeker, size int64) (hash string, n int64, er
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return "", 0, err
 	}
+	if h.stored++; h.packs && h.stored > loose && size <= small {
+		return hash, n, h.pack(hash, data)
+	}
 	return h.store.add(h, content)
+}
+
+// added notes a content that has just been stored.
+func (s *Store) added(hash string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += n
+	s.grown = true
+	s.whole[hash] = true
+	delete(s.synced, s.path(hash)) // it is another file than one that was
 }
 
 // hashOf is how a content is called.
@@ -160,12 +187,7 @@ func (s *Store) add(h *Hold, content io.Reader) (hash string, n int64, err error
 	if err != nil {
 		return "", 0, errors.Join(err, os.Remove(temp))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bytes += n
-	s.grown = true
-	s.whole[hash] = true
-	delete(s.synced, s.path(hash)) // it is another file than one that was
+	s.added(hash, n)
 	return hash, n, nil
 }
 
@@ -191,6 +213,9 @@ func (s *Store) Has(hash string) bool {
 	if !hashForm.MatchString(hash) {
 		return false
 	}
+	if _, ok := s.inPack(hash); ok {
+		return true
+	}
 	_, err := os.Lstat(s.path(hash))
 	return err == nil
 }
@@ -201,8 +226,16 @@ func (s *Store) Whole(hash string) bool { return hashForm.MatchString(hash) && s
 // sound reports that a content is there and whole: what was not synced may be torn by a loss of power, so what this
 // process has neither written nor read through is read. size is how long it should be; negative: that is not known.
 func (s *Store) sound(hash string, size int64) bool {
-	info, err := os.Lstat(s.path(hash))
-	if err != nil || size >= 0 && info.Size() != size {
+	p, packed := s.inPack(hash)
+	length := p.length
+	if !packed {
+		info, err := os.Lstat(s.path(hash))
+		if err != nil {
+			return false
+		}
+		length = info.Size()
+	}
+	if size >= 0 && length != size {
 		return false
 	}
 	s.mu.Lock()
@@ -210,6 +243,10 @@ func (s *Store) sound(hash string, size int64) bool {
 	s.mu.Unlock()
 	if known {
 		return true
+	}
+	if packed {
+		data, err := s.load(hash)
+		return err == nil && s.note(hash, hashOf(data) == hash)
 	}
 	f, err := os.Open(s.path(hash))
 	if err != nil {
@@ -237,7 +274,7 @@ func (s *Store) Read(hash string) ([]byte, error) {
 	if !hashForm.MatchString(hash) {
 		return nil, ErrGone
 	}
-	data, err := os.ReadFile(s.path(hash))
+	data, err := s.load(hash)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrGone
 	}
@@ -257,6 +294,12 @@ func (h *Hold) Sync() error {
 	s.mu.Lock()
 	for _, hash := range h.hashes {
 		path := s.path(hash)
+		if p, ok := s.packed[hash]; ok {
+			if !s.synced[p.pack] {
+				paths[p.pack], paths[s.dir] = true, true
+			}
+			continue
+		}
 		if dir := filepath.Dir(path); !s.synced[path] {
 			paths[path], paths[dir] = true, true
 			if !s.synced[dir] {

@@ -31,9 +31,9 @@ func (s *Store) Recorded(bytes int) {
 	s.rows += int64(bytes)
 }
 
-// A kept content and when the newest row that names it was made.
+// A kept content, or a pack, and when the newest row that names it was made.
 type content struct {
-	hash string
+	hash string // or the path of the pack
 	size int64
 	used time.Time
 }
@@ -101,8 +101,9 @@ func (s *Store) end() {
 
 // list returns all contents, with when they were last used; for those that no row names that is unnamed.
 func (s *Store) list(used map[string]time.Time, unnamed time.Time) (found []content, err error) {
-	err = filepath.WalkDir(s.dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !hashForm.MatchString(entry.Name()) {
+	packs := s.packUses(used)
+	err = filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !isPack(entry.Name()) && !hashForm.MatchString(entry.Name()) {
 			return err
 		}
 		info, err := entry.Info()
@@ -111,6 +112,14 @@ func (s *Store) list(used map[string]time.Time, unnamed time.Time) (found []cont
 		}
 		if err != nil {
 			return err
+		}
+		if isPack(entry.Name()) {
+			at, named := packs[path]
+			if !named {
+				at = unnamed
+			}
+			found = append(found, content{path, info.Size(), at})
+			return nil
 		}
 		at, named := used[entry.Name()]
 		if !named {
@@ -122,8 +131,11 @@ func (s *Store) list(used map[string]time.Time, unnamed time.Time) (found []cont
 	return found, err
 }
 
-// remove removes a content unless it was requested meanwhile.
+// remove removes a content, or a pack, unless it was requested meanwhile.
 func (s *Store) remove(hash string) (gone bool, err error) {
+	if isPack(filepath.Base(hash)) {
+		return s.removePack(hash)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[hash] > 0 || s.touched[hash] {
