@@ -147,8 +147,12 @@ func (s *session) laidDown() (r *resting, err error) {
 	return r, nil
 }
 
-// recorded returns when everything of the session so far is in the journal.
+// recorded returns when everything of the session so far is in the journal, and that is where it
+// belongs.
 func (s *session) recorded() error {
+	if gone := s.daemon.journal.Present(); gone != nil {
+		return gone
+	}
 	tail, _ := s.tailAndEnv()
 	if tail == nil {
 		return nil

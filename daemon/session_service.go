@@ -330,13 +330,16 @@ func (x *sessionServer) ListSessions(ctx context.Context, request *tooldv1.ListS
 
 // listed describes a session in a list; nil: it is not one of who's, or closed and not asked for.
 func (x *sessionSet) listed(who access.Principal, info journal.Info, closed bool) *tooldv1.Session {
+	if r := x.atRest(info.Name); r != nil {
+		if r.meta.owner() != who {
+			return nil
+		}
+		return r.describe(info)
+	}
 	if s, ok := x.find(info.Name); ok && s.meta.owner() == who {
 		return inList(s.describe())
 	} else if ok || x.keptMeta(info.Name).owner() != who {
 		return nil
-	}
-	if r := x.atRest(info.Name); r != nil {
-		return r.describe(info)
 	}
 	if kept := x.keptSession(info); closed || !kept.GetClosed() {
 		return inList(kept)

@@ -6,7 +6,9 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -17,9 +19,10 @@ type Box struct {
 	key  [32]byte
 }
 
-// Write seals bytes in a new file in dir, which it makes if needed. The file takes as many bytes and a few more.
+// Write seals bytes in a new file in dir. It makes that directory if needed, and nothing further up. The file takes as
+// many bytes and a few more.
 func Write(dir string, plain []byte) (*Box, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	b := &Box{}

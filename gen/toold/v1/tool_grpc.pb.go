@@ -40,7 +40,8 @@ type ToolServiceClient interface {
 	//
 	// The first message may be Attach. Without it the first message opens an anonymous session whose root is the
 	// daemon's default root. A half-close ends the open turn; the stream then ends when no turn is open and everything
-	// has been sent. A stream that breaks ends no turn and stops no call: attach again with after_seq.
+	// has been sent. A stream that breaks ends no turn and stops no call: attach again with after_seq. A turn whose calls
+	// have all ended is ended if no client has come back for 10 s.
 	Execute(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteRequest, ExecuteResponse], error)
 	// One call in one line, for shells: one turn of one call in an anonymous session or in the one named, and its events.
 	RunTool(ctx context.Context, in *RunToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunToolResponse], error)
@@ -145,7 +146,8 @@ type ToolServiceServer interface {
 	//
 	// The first message may be Attach. Without it the first message opens an anonymous session whose root is the
 	// daemon's default root. A half-close ends the open turn; the stream then ends when no turn is open and everything
-	// has been sent. A stream that breaks ends no turn and stops no call: attach again with after_seq.
+	// has been sent. A stream that breaks ends no turn and stops no call: attach again with after_seq. A turn whose calls
+	// have all ended is ended if no client has come back for 10 s.
 	Execute(grpc.BidiStreamingServer[ExecuteRequest, ExecuteResponse]) error
 	// One call in one line, for shells: one turn of one call in an anonymous session or in the one named, and its events.
 	RunTool(*RunToolRequest, grpc.ServerStreamingServer[RunToolResponse]) error

@@ -11,10 +11,11 @@ package shell
 // parse counts as wordsOfFailure more. A script of 10,000 characters has about
 // 4,000 words; the bound is reached after about 20 ms.
 const (
-	maxWords       = 40_000
-	wordsOfCommand = 4
-	bytesOfWord    = 8
-	wordsOfFailure = 2
+	maxWords          = 40_000
+	wordsOfCommand    = 4
+	wordsOfAssignment = 2
+	bytesOfWord       = 8
+	wordsOfFailure    = 2
 )
 
 // walk counts n more words, and reports whether the analysis may go on. At the

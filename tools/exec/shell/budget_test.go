@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -36,10 +37,19 @@ var repeated = map[string][3]string{
 	"fd":                 {"fd ", "-x fd a \\; ", ""},
 	"traps":              {"", "trap 'eval ls' EXIT; ", ""},
 	"texts for shells":   {"", "echo 'echo ls | sh' | sh; ", ""},
+	"pipes to xargs":     {"ls ", "| xargs do ", ""},
+	"written operands":   {"", "rm -rf ", ""},
+	"positional":         {"", "set -- a b; ", ""},
+	"own variables":      {"", "IFS=, ", ""},
+	"open subscripts":    {"", "a[", ""},
+	"open expansions":    {"", "${a[", ""},
 }
 
-func involved(parts [3]string) string {
-	n := (9_900 - len(parts[0]) - len(parts[2])) / len(parts[1])
+func involved(parts [3]string) string { return ofLength(9_900, parts) }
+
+// ofLength repeats the middle part until the script has about so many bytes.
+func ofLength(bytes int, parts [3]string) string {
+	n := (bytes - len(parts[0]) - len(parts[2])) / len(parts[1])
 	return parts[0] + strings.Repeat(parts[1], n) + parts[2]
 }
 
@@ -83,6 +93,63 @@ func TestInvolved(t *testing.T) {
 	}
 	if a := Analyze(involved(repeated["find in find"])); !errors.Is(a.Err, ErrTooInvolved) {
 		t.Errorf("find in find: %v", a.Err)
+	}
+}
+
+// TestInvolvedLong: a text that is over the length of a script, and still parsed so that deny rules see its commands, is
+// walked no further than a script, and one that is nested without end is not parsed.
+func TestInvolvedLong(t *testing.T) {
+	for name, parts := range repeated {
+		script := ofLength(maxParsed-100, parts)
+		if a := Analyze(script); a.Walked > maxWords+wordsOfFailure*maxParsed || a.Err == nil || a.ReadOnly {
+			t.Errorf("%s: %v, read-only %v after %d words", name, a.Err, a.ReadOnly, a.Walked)
+		}
+	}
+	for _, opener := range []string{"a[", "${a[", "${x:", "{ ", "if ", "if ! ", "while ", "until ", "function f { ", "for i in ", "case x in ", "select i in ", "(", "$["} {
+		if a := Analyze(ofLength(maxParsed-100, [3]string{"", opener, ""})); !errors.Is(a.Err, ErrTooDeep) && !errors.Is(a.Err, ErrTooLong) || len(a.Commands) > 0 {
+			t.Errorf("%q: %v after %d words, %d commands", opener, a.Err, a.Walked, len(a.Commands))
+		}
+	}
+}
+
+// fragments are what scripts are put together from that look for the most expensive ones.
+var fragments = []string{
+	"$(", ")", "`", "\\`", "{", "}", "{a,b}", "{1..60}", "{a,b}{c,d}", "; ", "\n", " | ", " && ", " || ", " & ", "<<E\n",
+	"\nE\n", "<<<\"", "\" ", "' ", "'", "\"", "$", "${x:-", "${x//a/", "${x", "}", "${!x}", "${a[", "]}", "a[", "]=1 ",
+	"$((", "))", "((", "x=aa; ", "x=$x$x; ", "x=\"$x$x\"; ", "a+=b ", "local x=", "declare -A m ", "export A=b ", "f() { ",
+	"f; ", "f & ", "}; ", "if ", "then ", "fi; ", "while ", "do ", "done; ", "for i in ", "case x in ", "a) ", ";; ",
+	"esac; ", "[[ ", " ]] ", "[ ", " ] ", "env ", "sudo -u x ", "xargs ", "xargs -n1 sh -c '", "bash -c '", "bash -c \"",
+	"eval ", "eval '", "find . -exec ", " \\; ", " {} + ", "git -c alias.x='!", "git -c a.b=c ", "ls ", "echo ", "cat ",
+	"rm -rf ", "awk '{", "}' ", "sed -n '1p;", "s/a/b/e;", "printf '%s' ", "parallel ", "::: ", "trap '", "EXIT; ",
+	"cd x; ", "cd $x; ", "test -f ", "-name ", "a* ", "?? ", "[a-z]* ", "~ ", "/etc/passwd ", "> x ", ">> x ", "2>&1 ",
+	"< x ", "<(", ">(", "# c\n", "\\\n", "source x; ", ". ./x ", "exec 3<x; ", "read x; ", "set -- a b; ", "shift; ",
+	"alias a='b'; ", "shopt -s expand_aliases\n", "coproc ", "time ", "! ", "nohup ", "timeout 5 ", "docker exec c ",
+	"ssh h ", "make -f - ", "python -c '", "jq '", "tar cf x --to-command='", "printf -v x ", "mapfile a ", "$'\\x41' ",
+	"$@ ", "$* ", "$1 ", "${@:1:2} ", "${#x} ", "${x%%a*} ", "@(a|b) ", "a=(b c) ", "a=( ", "$x ", "$i ", "|& ", "| sh ",
+	"| bash ", "| xargs ", "| tee x ", "tee >(", "git diff ", "git submodule foreach '", "sh -c \"$(", "IFS=, ", "PATH=x ",
+	"GIT_EDITOR='", "select i in ", "until ", "function f { ", "return; ", "exit 1; ", "x ", "y ", "\\\"", "\\'", "\\\\",
+}
+
+// TestInvolvedGenerated: what is repeated of any fragments takes no more memory than an analysis may, which grows with its
+// time. The fragments are the same every time.
+func TestInvolvedGenerated(t *testing.T) {
+	const most = 64 << 20
+	r := rand.New(rand.NewPCG(3, 5))
+	some := func(n int) (text string) {
+		for range n {
+			text += fragments[r.IntN(len(fragments))]
+		}
+		return text
+	}
+	for range 300 {
+		script := involved([3]string{some(r.IntN(4)), some(1 + r.IntN(4)), some(r.IntN(3))})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		a := Analyze(script)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > most || a.Walked > maxWords+wordsOfFailure*maxParsed {
+			t.Errorf("%d words and %d bytes of memory for %q", a.Walked, took, script[:min(len(script), 200)])
+		}
 	}
 }
 

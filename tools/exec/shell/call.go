@@ -12,11 +12,14 @@ import (
 )
 
 func (a *analyzer) call(c *syntax.CallExpr) (last string) {
+	if !a.walk(wordsOfAssignment * len(c.Assigns)) {
+		return ""
+	}
 	assigns := a.assigns(c.Assigns)
 	sets := a.sources(c.Assigns)
 	text := a.source(c)
 	words := a.words(c.Args)
-	if !a.walk(wordsOfCommand + len(words)) {
+	if !a.walk(wordsOfCommand + len(words) + len(a.variables)/bytesOfWord) { // variables are looked through
 		return ""
 	}
 	if len(words) == 0 {

@@ -117,7 +117,7 @@ func silencing(r *syntax.Redirect) bool {
 // it is more.
 func (a *judge) plainWords(s *syntax.Stmt) (words []Word) {
 	c := plainCall(s)
-	if c == nil {
+	if c == nil || !a.walk(1+len(c.Args)) { // of each stage of a pipe, for each that is behind it
 		return nil
 	}
 	for _, w := range c.Args {

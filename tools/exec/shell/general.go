@@ -35,6 +35,9 @@ func generalised(words []Word) string {
 			return ""
 		}
 	}
+	if len(words) == 0 {
+		return ""
+	}
 	name := words[0].Text
 	own, known := generalPrograms[strings.TrimPrefix(name, "./node_modules/.bin/")]
 	switch {

@@ -266,6 +266,7 @@ func (a *listing) writeOperands(p *program, use usage, named []Word) (why string
 	if p != filePrograms["tee"] {
 		why = changesFiles
 	}
+	manner := p.manner(use)
 	for i, w := range named {
 		if p.writes == writesLast && i < len(named)-1 {
 			if why := a.readOperand(w); why != "" {
@@ -283,7 +284,7 @@ func (a *listing) writeOperands(p *program, use usage, named []Word) (why string
 			a.writeInto(named[len(named)-1], w)
 			continue
 		}
-		a.writeOperand(p.manner(use), w)
+		a.writeOperand(manner, w)
 	}
 	return why
 }
