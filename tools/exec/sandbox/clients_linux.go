@@ -1,6 +1,6 @@
 // Whose a connection to the proxy of a network is. The supervisor makes each connection, so it knows,
 // and it notes the process's end of the connection before the connection exists: whatever the proxy
-// reads was sent by that tree. A connection that was not made in this way is nobody's.
+// reads was sent by that tree. A connection that was not made in this way has no client.
 
 package sandbox
 
@@ -146,7 +146,7 @@ type visit struct {
 	*net.TCPConn
 	network *network
 	own     netip.AddrPort // of the process
-	client  *client        // nil: it is nobody's
+	client  *client        // nil: it was not made by a supervisor
 }
 
 // Close forgets the client and closes the connection.
