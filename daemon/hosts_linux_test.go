@@ -347,7 +347,20 @@ func TestBackgroundTaskAsks(t *testing.T) {
 	want(t, c.printed("o"), []string{hostA + " 200"})
 
 	task = run(c, "2")
-	c.question("")
+	before = c.question("")
+	watch, err := h.sessions().Watch(t.Context(), &tooldv1.WatchRequest{SessionId: "s", Answers: true}) // as "toold attach" does
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		response, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := response.GetEvent().GetQuestion(); again != nil && again.GetQuestionId() != before.GetQuestionId() {
+			break
+		}
+	}
 	c.use("k", "KillShell", fmt.Sprintf(`{"shell_id": %q}`, task))
 	c.until(" withdrawn: the background task that asked has ended")
 	list, err := h.sessions().GetSession(t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})

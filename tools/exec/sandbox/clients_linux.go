@@ -130,13 +130,14 @@ func (n *network) accept(conn *net.TCPConn) *visit {
 
 // isReset reports whether the other end has reset the connection.
 func isReset(conn *net.TCPConn) (reset bool) {
+	const closed = 7 // TCP_CLOSE of linux/tcp_states.h
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return true
 	}
 	err = raw.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		reset = err != nil || info.State == unix.BPF_TCP_CLOSE
+		reset = err != nil || info.State == closed
 	})
 	return reset || err != nil
 }
