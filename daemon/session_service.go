@@ -280,6 +280,9 @@ func (at *attachments) watch(st *stream) error {
 		st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 		its.clients.streams[st] = struct{}{}
 		its.used = time.Now()
+		if st.answers {
+			at.s.asker.askAgain(its)
+		}
 		if its.stopping {
 			st.leave(st.closing, apierror.New(codes.Aborted, "session_closed", "The session was closed."))
 		}

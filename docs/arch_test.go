@@ -104,7 +104,7 @@ var imports = map[string][]string{
 	"scheduler/pipeline": {
 		"scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
 		"tools/fs/pathname", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/shell/damage", "tools/exec/spool", "tools/fs/walk",
-		"tools/fs/workspace",
+		"tools/fs/workspace", "tools/net/egress",
 	},
 	"tools": {
 		"tools/exec/background", "tools/fault", "tools/exec/language", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/spool",

@@ -113,6 +113,12 @@ var demands = []struct {
 			by("no sockets: a look-up fails at once, and nothing counts how often", "TestSystemWithoutNamespaces"),
 		},
 		{
+			"a host that nothing names is asked about while the connection waits, and what one call was allowed is not another's",
+			by("yes", "TestHostAnswers", "TestHostOfAnotherCall", "TestInstallFromAllowedHost", "TestClientsOfOneProxy"),
+			by("no sockets: nothing is asked for", "TestDoors"),
+			by("no: nothing tells whose a connection is, so the host is refused", "TestSystemWithoutNamespaces"),
+		},
+		{
 			"processes connect to what their own session listens on",
 			by("yes, over the loopback and Unix sockets", "TestOrdinaryWork", "TestServerLeftRunning"), by("no sockets", "TestDoors"),
 			by("no sockets but pairs", "TestSystemWithoutNamespaces", "TestDoors"),

@@ -32,14 +32,14 @@ type Confining struct {
 	// Temps are the session's directories for temporary files. Those of its own exist.
 	Temps []workspace.Temporary
 	// Programs are directories of PATH below home, which are protected in the roots as what runs by itself is.
-	Programs    []string
-	Network     sandbox.Network
+	Programs []string
+	Network  sandbox.Network
 	// HostsManaged: only the administrator says which hosts processes may reach, so nothing is asked.
 	HostsManaged bool
 	UnixSockets  bool
-	Limits      sandbox.Limits
-	Filter      sandbox.Filter
-	Git         *repo.Finder // finds git directories; one for the daemon, since it remembers them
+	Limits       sandbox.Limits
+	Filter       sandbox.Filter
+	Git          *repo.Finder // finds git directories; one for the daemon, since it remembers them
 }
 
 // checking returns the box for programs that run before the call is permitted: they may only read.

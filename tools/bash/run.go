@@ -313,7 +313,7 @@ func (r *shellRun) refused(ctx context.Context, d sandbox.Denial) (tools.Result,
 	if !exit.Stopped {
 		return r.end(ctx, exit)
 	}
-	text := fmt.Sprintf("The command was stopped because the host %q was refused %d times: no setting allows it, and repeating the request does not help.", d.Target, d.Count)
+	text := fmt.Sprintf("The command was stopped because the host %q was refused %d times: no setting or answer allows it, and repeating the request does not help.", d.Target, d.Count)
 	r.note("%s", text)
 	result, err := r.end(ctx, exit)
 	if exit.Output != nil || ctx.Err() != nil {

@@ -1,6 +1,6 @@
 // Whose a connection to the proxy of a network is. The supervisor makes each connection, so it knows,
 // and it notes the process's end of the connection before the connection exists: whatever the proxy
-// reads was sent by that tree. A connection that was not made in this way is nobody's.
+// reads was sent by that tree. A connection that was not made in this way has no client.
 
 package sandbox
 
@@ -130,13 +130,14 @@ func (n *network) accept(conn *net.TCPConn) *visit {
 
 // isReset reports whether the other end has reset the connection.
 func isReset(conn *net.TCPConn) (reset bool) {
+	const closed = 7 // TCP_CLOSE of linux/tcp_states.h
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return true
 	}
 	err = raw.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		reset = err != nil || info.State == unix.BPF_TCP_CLOSE
+		reset = err != nil || info.State == closed
 	})
 	return reset || err != nil
 }
@@ -146,7 +147,7 @@ type visit struct {
 	*net.TCPConn
 	network *network
 	own     netip.AddrPort // of the process
-	client  *client        // nil: it is nobody's
+	client  *client        // nil: it was not made by a supervisor
 }
 
 // Close forgets the client and closes the connection.

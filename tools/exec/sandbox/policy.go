@@ -138,13 +138,13 @@ type Outlet func(net.Listener, Clients) io.Closer
 
 // Clients returns whose a connection to a way out is, by its remote address. In Fast there is one
 // way out for each Policy, any process of the machine reaches it, and user, the name that the
-// process has given itself, is all that tells trees apart. false: the connection is nobody's.
+// process has given itself, is all that tells trees apart. false: the connection is no client's.
 type Clients func(remote, user string) (Client, bool)
 
 // A Client is the tree that uses a way out.
 type Client struct {
 	Network Network
-	Ask     func(context.Context, Host) Answer // see Command.Ask; nil: nobody is asked
+	Ask     func(context.Context, Host) Answer // see Command.Ask; nil: nothing is asked
 	Denied  func(Denial)                       // records a denial of the tree
 }
 
@@ -161,7 +161,7 @@ func (h Host) String() string { return net.JoinHostPort(h.Name, strconv.Itoa(int
 // An Answer is what a question about a host has come to.
 type Answer string
 
-// The answers. The zero Answer means that nobody was asked, and the host stays closed.
+// The answers. The zero Answer means that the user was not asked, and the host stays closed.
 const (
 	Permitted    Answer = "permitted"
 	NotPermitted Answer = "not_permitted"

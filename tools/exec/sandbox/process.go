@@ -66,8 +66,8 @@ type Command struct {
 	Keep Keep
 	// Ask is called when a process of the tree wants to connect to a host that Policy.Network does
 	// not name, while the connection waits; it returns at once when its context ends, which the end
-	// of the tree causes. It must be safe for concurrent use. nil: nobody is asked, and the host is
-	// refused; so it is in Fast.
+	// of the tree causes. It must be safe for concurrent use. nil: nothing is asked, and the host
+	// is refused; so it is in Fast.
 	Ask    func(context.Context, Host) Answer
 	ended  func(Exit)       // called with the exit, before Done is closed; nil: no call
 	after  func() []Denial  // see Box.After

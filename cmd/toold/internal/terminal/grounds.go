@@ -80,7 +80,7 @@ func coversPaths(pattern string) string {
 
 func coversHosts(host string) string {
 	if parent, ok := strings.CutPrefix(host, "*."); ok {
-		return "every page of the hosts below " + parent
+		return "every page of the hosts below " + parent + ", also for commands"
 	}
-	return "every page of " + host
+	return "every page of " + host + ", also for commands"
 }

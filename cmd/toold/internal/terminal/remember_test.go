@@ -44,6 +44,21 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// A rule that opens a host to programs is kept for the session or the user, and offered so.
+func TestPickForHost(t *testing.T) {
+	q := &tooldv1.Question{Connection: &tooldv1.Connection{Host: "a.example", Port: 443}}
+	offered := []*tooldv1.Suggestion{{Rule: "WebFetch(domain:a.example)", List: "allow"}}
+	for typed, want := range map[string]string{"s": "", "1 user": "", "1 l": "s or u", "project": "s or u"} {
+		picked, wrong := pick(offered, typed, KeepersFor(q), false)
+		if !strings.Contains(wrong, want) || (len(picked) == 1) != (want == "") {
+			t.Errorf("pick(%q) = %v, %q", typed, picked, wrong)
+		}
+	}
+	if text := suggestionText(offered, KeepersFor(q), Ink{}); strings.Contains(text, "project, for") || !strings.Contains(text, "also for commands") {
+		t.Errorf("it offers\n%s", text)
+	}
+}
+
 // The true reason is said where there is nothing to keep.
 func TestNoSuggestion(t *testing.T) {
 	for want, grounds := range map[string][]*tooldv1.Ground{
@@ -74,8 +89,8 @@ func TestCovers(t *testing.T) {
 		"Edit(./*)":                      "reading and changing what stands directly in the root",
 		"Edit(./src/**)":                 "reading and changing everything below ./src",
 		"Read(./*.txt)":                  "reading ./*.txt",
-		"WebFetch(domain:example.com)":   "every page of example.com",
-		"WebFetch(domain:*.example.com)": "every page of the hosts below example.com",
+		"WebFetch(domain:example.com)":   "every page of example.com, also for commands",
+		"WebFetch(domain:*.example.com)": "every page of the hosts below example.com, also for commands",
 		"Strange(x)":                     "",
 		"":                               "every call of ",
 	} {
