@@ -183,28 +183,36 @@ func TestLeftRunningByDeadDaemon(t *testing.T) {
 	if len(results) != 1 || len(results[0].Structured.Kept) != 2 {
 		t.Fatalf("%+v", results)
 	}
-	var children []byte // any thread may have started them
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", info.Pid))
-	for _, list := range threads {
-		more, _ := os.ReadFile(list) // a thread may have ended
-		children = append(children, more...)
-	}
-	if err != nil || len(children) == 0 {
-		t.Fatalf("the daemon has no children (%v)", err)
-	}
+	children := childrenOf(t, info.Pid)
 	if err := unix.Kill(info.Pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range results[0].Structured.Kept {
 		gone(t, l.PID)
 	}
-	for _, pid := range strings.Fields(string(children)) { // the watcher among them, which ends last
-		n, err := strconv.Atoi(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		gone(t, n)
+	for _, pid := range children {
+		gone(t, pid)
 	}
+}
+
+// childrenOf returns the children of a daemon, the watcher among them, which ends last.
+func childrenOf(t *testing.T, daemon int) (pids []int) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", daemon)) // any thread may have started them
+	for _, list := range threads {
+		more, _ := os.ReadFile(list) // a thread may have ended
+		for pid := range strings.FieldsSeq(string(more)) {
+			n, err := strconv.Atoi(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, n)
+		}
+	}
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("the daemon has no children (%v)", err)
+	}
+	return pids
 }
 
 // TestLeftRunningNotKept: a script that fails, is stopped or runs into its limit leaves nothing, and so does a program that has

@@ -30,7 +30,7 @@ class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers(); self.wfile.write(b"<p>%s</p>")
     def log_message(self, *a): pass
-s = http.server.HTTPServer(("%s", %d), H)
+s = http.server.ThreadingHTTPServer(("%s", %d), H) # browsers make connections in advance
 s.timeout = 0.01
 while not os.path.exists("end"): s.handle_request()
 s.server_close()
@@ -322,6 +322,7 @@ func TestPortsOfDeadDaemon(t *testing.T) {
 		}
 		urls[url] = true
 		pid := int(h.info(t).GetPid())
+		children := childrenOf(t, pid)
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -332,6 +333,9 @@ func TestPortsOfDeadDaemon(t *testing.T) {
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		_ = unix.Close(fd)
 		closed(t, url)
+		for _, child := range children {
+			gone(t, child)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -193,7 +194,7 @@ func connectTo(ctx context.Context, socket *net.TCPConn, to netip.Addr, port int
 	err = raw.Write(func(fd uintptr) (done bool) {
 		if !began {
 			began, result = true, unix.Connect(int(fd), address)
-			return result != unix.EINPROGRESS
+			return !errors.Is(result, unix.EINPROGRESS)
 		}
 		return connected(int(fd), &result)
 	})

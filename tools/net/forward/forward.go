@@ -79,7 +79,7 @@ func (f *Forward) serve(ctx context.Context) {
 
 // pass serves one connection.
 func (f *Forward) pass(ctx context.Context, client *net.TCPConn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	_ = client.SetLinger(0) // until it is served, its end is a reset
 	if !isOwn(client) {
 		return
@@ -88,7 +88,7 @@ func (f *Forward) pass(ctx context.Context, client *net.TCPConn) {
 	if err != nil {
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	_ = client.SetLinger(-1)
 	stop := context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })
 	defer stop()
