@@ -98,10 +98,14 @@ func TestScan(t *testing.T) {
 		{"inverted", "", whole, []picture{{image8 + "/ColorSpace /DeviceGray /Decode [1 0]", gray + gray}}, "w.k w.k w.k"},
 		{"one bit", "", whole, []picture{{"/Subtype /Image /Width 4 /Height 2 /BitsPerComponent 1 /ColorSpace /DeviceGray", "\x30\x30"}}, "k.w k.w k.w"},
 		{"indexed", "", whole, []picture{{"/Subtype /Image /Width 4 /Height 2 /BitsPerComponent 4 /ColorSpace [/Indexed /DeviceRGB 1 <dc00000000dc>]", "\x00\x11\x00\x11"}}, "r.b r.b r.b"},
-		{"RGB with a prediction", "", whole, []picture{{"/Subtype /Image /Width 2 /Height 2 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors 3 /Columns 2 >>",
-			deflated("\x01\xdc\x00\x00\x24\x00\xdc" + "\x02\x00\x00\x00\x00\x00\x00")}}, "r.b r.b r.b"},
-		{"fax", "", whole, []picture{{"/Subtype /Image /Width 8 /Height 2 /BitsPerComponent 1 /ColorSpace /DeviceGray /Filter /CCITTFaxDecode /DecodeParms << /K -1 /Columns 8 /Rows 2 >>",
-			"\x26\xaf\xc0\x04\x00\x40"}}, "k.w k.w k.w"},
+		{"RGB with a prediction", "", whole, []picture{{
+			"/Subtype /Image /Width 2 /Height 2 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors 3 /Columns 2 >>",
+			deflated("\x01\xdc\x00\x00\x24\x00\xdc" + "\x02\x00\x00\x00\x00\x00\x00"),
+		}}, "r.b r.b r.b"},
+		{"fax", "", whole, []picture{{
+			"/Subtype /Image /Width 8 /Height 2 /BitsPerComponent 1 /ColorSpace /DeviceGray /Filter /CCITTFaxDecode /DecodeParms << /K -1 /Columns 8 /Rows 2 >>",
+			"\x26\xaf\xc0\x04\x00\x40",
+		}}, "k.w k.w k.w"},
 		{"a stencil", "", whole, []picture{{"/Subtype /Image /Width 4 /Height 2 /ImageMask true", "\x30\x30"}}, "k.w k.w k.w"},
 		{"turned", "/Rotate 90", whole, []picture{{image8 + "/ColorSpace /DeviceGray", gray + gray}}, "kkk ... www"},
 		{"turned over", "/Rotate 180", whole, []picture{{image8 + "/ColorSpace /DeviceGray", gray + gray}}, "w.k w.k w.k"},
