@@ -184,6 +184,35 @@ func TestHostsDecidedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestHostDeniedAfterAYes: a deny rule that comes after a yes for the call counts for the call's next connection.
+func TestHostDeniedAfterAYes(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	for _, gate := range []string{"first", "second"} {
+		if err := syscall.Mkfifo(filepath.Join(h.root, gate), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.file("net.sh", connectScript+"read -r line <first; one $1; read -r line <second; one $1\n")
+	c := h.join("s", nil)
+	c.connect("1", hostA)
+	c.reply(c.asksHost("1", hostA), allow)
+	next := func(gate, options string) {
+		f, err := os.OpenFile(filepath.Join(h.root, gate), os.O_WRONLY, 0) // opens when the connection before is over
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = h.join("s", &tooldv1.Options{SettingsJson: proto.String(options)})
+		_, _ = io.WriteString(f, "on\n")
+		f.Close()
+	}
+	next("first", `{"permissions": {"defaultMode": "dontAsk"}}`) // nothing has to be asked about again
+	next("second", `{"permissions": {"deny": ["WebFetch(domain:` + hostA + `)"]}}`)
+	want(t, c.printed("1"), []string{hostA + " 200", hostA + " 200", hostA + " 403"})
+}
+
 // TestLateYes: a connection is not held for ever, and a yes that comes too late for it counts for the next one; time that
 // connections were held is no time that the call ran.
 func TestLateYes(t *testing.T) {
