@@ -210,7 +210,7 @@ func TestHostDeniedAfterAYes(t *testing.T) {
 		f.Close()
 	}
 	next("first", `{"permissions": {"defaultMode": "dontAsk"}}`) // nothing has to be asked about again
-	next("second", `{"permissions": {"deny": ["WebFetch(domain:` + hostA + `)"]}}`)
+	next("second", `{"permissions": {"deny": ["WebFetch(domain:`+hostA+`)"]}}`)
 	want(t, c.printed("1"), []string{hostA + " 200", hostA + " 200", hostA + " 403"})
 }
 
