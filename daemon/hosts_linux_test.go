@@ -156,8 +156,7 @@ func TestHostsByMode(t *testing.T) {
 		if tt.asks {
 			c.reply(c.asksHost("1", tt.host), allow)
 		}
-		r := c.until("1 OK").GetToolResult()
-		if got := shownIn(r); !strings.Contains(got, tt.host+" "+tt.wants+"\n") {
+		if got := shownIn(c.until("1 OK").GetToolResult()); !strings.Contains(got, tt.host+" "+tt.wants+"\n") {
 			t.Errorf("%s: printed %s", name, got)
 		}
 		if want := map[bool]int{true: 1}[tt.asks]; c.questions() != want {
@@ -265,8 +264,7 @@ func TestNobodyAsksForHosts(t *testing.T) {
 	c := h.converse()
 	c.attach(&tooldv1.Attach{SessionId: "s", Roots: []string{h.root}})
 	c.connect("1", hostA)
-	r := c.until("1 OK").GetToolResult()
-	if got := shownIn(r); !strings.Contains(got, hostA+" 403") || !strings.Contains(got, `"allowedDomains":["`+hostA+`"]}}} to `+h.settings) {
+	if got := shownIn(c.until("1 OK").GetToolResult()); !strings.Contains(got, hostA+" 403") || !strings.Contains(got, `"allowedDomains":["`+hostA+`"]}}} to `+h.settings) {
 		t.Errorf("printed %s", got)
 	}
 	c.connect("ten", slices.Repeat([]string{hostA}, 11)...)
