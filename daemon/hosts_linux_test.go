@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -155,8 +156,7 @@ func TestHostsByMode(t *testing.T) {
 		if tt.asks {
 			c.reply(c.asksHost("1", tt.host), allow)
 		}
-		r := c.until("1 OK").GetToolResult()
-		if got := shownIn(r); !strings.Contains(got, tt.host+" "+tt.wants+"\n") {
+		if got := shownIn(c.until("1 OK").GetToolResult()); !strings.Contains(got, tt.host+" "+tt.wants+"\n") {
 			t.Errorf("%s: printed %s", name, got)
 		}
 		if want := map[bool]int{true: 1}[tt.asks]; c.questions() != want {
@@ -182,6 +182,35 @@ func TestHostsDecidedMeanwhile(t *testing.T) {
 		want(t, c.printed(tt.id), []string{hostA + " " + tt.want})
 		c = h.join("s", &tooldv1.Options{SettingsJson: proto.String("{}")})
 	}
+}
+
+// TestHostDeniedAfterAYes: a deny rule that comes after a yes for the call counts for the call's next connection.
+func TestHostDeniedAfterAYes(t *testing.T) {
+	if !inNetwork(t) {
+		return
+	}
+	h := wired(t, "")
+	for _, gate := range []string{"first", "second"} {
+		if err := syscall.Mkfifo(filepath.Join(h.root, gate), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.file("net.sh", connectScript+"read -r line <first; one $1; read -r line <second; one $1\n")
+	c := h.join("s", nil)
+	c.connect("1", hostA)
+	c.reply(c.asksHost("1", hostA), allow)
+	next := func(gate, options string) {
+		f, err := os.OpenFile(filepath.Join(h.root, gate), os.O_WRONLY, 0) // opens when the connection before is over
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = h.join("s", &tooldv1.Options{SettingsJson: proto.String(options)})
+		_, _ = io.WriteString(f, "on\n")
+		f.Close()
+	}
+	next("first", `{"permissions": {"defaultMode": "dontAsk"}}`) // nothing has to be asked about again
+	next("second", `{"permissions": {"deny": ["WebFetch(domain:`+hostA+`)"]}}`)
+	want(t, c.printed("1"), []string{hostA + " 200", hostA + " 200", hostA + " 403"})
 }
 
 // TestLateYes: a connection is not held for ever, and a yes that comes too late for it counts for the next one; time that
@@ -211,17 +240,17 @@ func TestLateYes(t *testing.T) {
 	want(t, c.questions(), 1)
 }
 
-// TestHostsUnderATimeLimit: the time limit of a call stands still while its connection is held.
-func TestHostsUnderATimeLimit(t *testing.T) {
+// TestHeldTimeIsAsked: while a connection is held the call waits for an answer, and does not run.
+func TestHeldTimeIsAsked(t *testing.T) {
 	if !inNetwork(t) {
 		return
 	}
-	h := wired(t, `, "limits": {"held_connection": 1.5}`)
+	h := wired(t, `, "limits": {"held_connection": 0.3}`)
 	c := h.join("s", nil)
-	c.use("1", "Bash", `{"command": "bash net.sh `+hostA+`", "timeout": 1000}`)
+	c.connect("1", hostA)
 	c.asksHost("1", hostA)
-	r := c.until("1 OK").GetToolResult() // held for longer than its limit
-	if !strings.Contains(shownIn(r), hostA+" 403") || r.GetUsage().GetAsked().AsDuration() < r.GetUsage().GetRan().AsDuration() {
+	r := c.until("1 OK").GetToolResult()
+	if !strings.Contains(shownIn(r), hostA+" 403") || r.GetUsage().GetAsked().AsDuration() < 300*time.Millisecond {
 		t.Errorf("usage %v, printed %s", r.GetUsage(), shownIn(r))
 	}
 }
@@ -235,8 +264,7 @@ func TestNobodyAsksForHosts(t *testing.T) {
 	c := h.converse()
 	c.attach(&tooldv1.Attach{SessionId: "s", Roots: []string{h.root}})
 	c.connect("1", hostA)
-	r := c.until("1 OK").GetToolResult()
-	if got := shownIn(r); !strings.Contains(got, hostA+" 403") || !strings.Contains(got, `"allowedDomains":["`+hostA+`"]}}} to `+h.settings) {
+	if got := shownIn(c.until("1 OK").GetToolResult()); !strings.Contains(got, hostA+" 403") || !strings.Contains(got, `"allowedDomains":["`+hostA+`"]}}} to `+h.settings) {
 		t.Errorf("printed %s", got)
 	}
 	c.connect("ten", slices.Repeat([]string{hostA}, 11)...)

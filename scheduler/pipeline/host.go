@@ -49,18 +49,20 @@ func (c *Call) askingHosts(watch *stopwatch) func(context.Context, sandbox.Host)
 }
 
 // ask returns whether a process may connect to the host, by what holds now, and asks if that does not
-// decide it.
+// decide it. What was answered for this call counts for more than the mode, and for less than rules
+// that deny.
 func (h *hosts) ask(ctx context.Context, to sandbox.Host) sandbox.Answer {
 	for ctx.Err() == nil {
-		if answer := h.answered(to.Name); answer != "" {
-			return answer
-		}
 		rights := h.call.session.Rights(h.call)
-		v := rights.Connecting(to)
-		switch v.Decision {
-		case permission.Allow:
+		v, answer := rights.Connecting(to), h.answered(to.Name)
+		switch {
+		case v.Decision == permission.Deny && !v.ByMode:
+			return ""
+		case answer != "":
+			return answer
+		case v.Decision == permission.Allow:
 			return sandbox.Permitted
-		case permission.Deny:
+		case v.Decision == permission.Deny:
 			return ""
 		}
 		if answer, sure := h.put(ctx, h.question(to, v, &rights)); sure {
