@@ -181,7 +181,7 @@ func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1
 	j := scope{
 		daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, readState: workspace.NewReadState(),
 		temporary: d.tempOf("+explain"), // a name that no session can have
-		tasks:     background.NewSet(func(*background.Task) {}),
+		tasks:     background.NewSet(background.Events{}),
 	}.judge(basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0]}, dynamic: &dynamicTools{}})
 	j.languages = language.NewSet(j.languageHost(context.Background())) // which starts none for what is only explained
 	return j, nil

@@ -46,6 +46,7 @@ type scope struct {
 	outputs   string               // the folder that holds what calls have printed; empty: there is none
 	temporary string               // the folder that holds the session's directories for temporary files
 	tasks     *background.Set
+	ports     func(*background.Task) []tools.Port // nil: no task is there
 	languages *language.Set
 }
 
@@ -141,7 +142,7 @@ func (j *judge) Peek(c *pipeline.Call) *tools.Env {
 	b := j.basis()
 	env := &tools.Env{
 		CallID: outputName(j.name, c.Key), Environ: b.shell.environ(st), Cursors: b.shell.cursors,
-		Tasks: j.tasks, MaxChars: c.Tool.Spec().MaxResultChars, Languages: j.languages, Principal: string(j.meta.owner()),
+		Tasks: j.tasks, Ports: j.ports, MaxChars: c.Tool.Spec().MaxResultChars, Languages: j.languages, Principal: string(j.meta.owner()),
 		Reach: tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied},
 	}
 	if env.MaxChars == 0 {

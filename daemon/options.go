@@ -92,6 +92,7 @@ func (s *session) settingsChanged(before, now *policySnapshot) {
 		s.tools.reconcileServers()
 		s.asker.askApproval()
 		s.tools.announceTools()
+		s.ports.review()
 	})
 	s.update(func(its *state) {
 		if mode := modeOf(its.options, now.settings); mode != modeOf(its.options, before.settings) {

@@ -245,6 +245,7 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	read(keyExports, &its.shell.exports)
 	read(keyTodos, &its.shell.todos)
 	read(keyRules, &its.questions.remembered)
+	read(keyPorts, &its.questions.ports)
 	read(keyAcked, &its.ledger.acked)
 	read(keyActive, &active)
 	its.toolset.dynamic = &dynamicTools{active: active}

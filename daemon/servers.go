@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/background"
 	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/sandbox"
@@ -309,6 +310,7 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 		its.ledger.append(entry(nil, notice, journal.Put{Key: keyTask + task.ID}))
 		its.ledger.wakeWaiters()
 	})
+	t.s.ports.review()
 }
 
 // running returns the tasks that have not ended.
@@ -319,12 +321,13 @@ func (t *sessionTasks) running() []*background.Task {
 	})
 }
 
-// describeTasks lists the tasks that run.
-func (t *sessionTasks) describeTasks(its *state) []*tooldv1.BackgroundTask {
+// describeTasks lists the tasks that run, with their ports.
+func (t *sessionTasks) describeTasks(its *state, ports map[*background.Task][]tools.Port) []*tooldv1.BackgroundTask {
 	return convert.Each(t.running(), func(task *background.Task) *tooldv1.BackgroundTask {
 		return &tooldv1.BackgroundTask{
 			TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
 			OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
+			Ports: convert.Each(ports[task], convert.Port),
 		}
 	})
 }

@@ -49,6 +49,7 @@ const (
 	keyEnding  = "ending:" // a result that waits for earlier ones, under Options.ordered_results
 	keyTask    = "task:"
 	keyRules   = "rules" // that answers have brought
+	keyPorts   = "ports" // answers about them
 	keyAcked   = "acked"
 	keyActive  = "active" // deferred tools that were activated
 	// keyOpenTurn marks a turn that has not ended, by number.
@@ -105,6 +106,7 @@ type session struct {
 	recorder    recorder
 	tools       toolHost
 	tasks       sessionTasks
+	ports       portForwarder
 	requests    requester
 }
 
@@ -267,6 +269,7 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.update(func(its *state) { *its = newState(log) })
+	s.ports = portForwarder{s: s, at: x.portAddress(name), ports: map[int]*servedPort{}}
 	s.connect(places)
 	return s, nil
 }
@@ -274,10 +277,10 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 // connect makes the parts of the session.
 func (s *session) connect(places *workspace.Workspace) {
 	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s, s.tools.s, s.tasks.s, s.requests.s = s, s, s, s, s, s, s
-	s.tasks.set = background.NewSet(s.tasks.taskEnded)
+	s.tasks.set = background.NewSet(background.Events{Ended: s.tasks.taskEnded, Listened: func(*background.Task) { s.ports.review() }})
 	s.judge.scope = scope{
 		daemon: s.daemon, name: s.name, meta: s.meta, places: places, readState: workspace.NewReadState(), outputs: s.outputs.Path(),
-		temporary: s.daemon.tempOf(s.name), tasks: s.tasks.set,
+		temporary: s.daemon.tempOf(s.name), tasks: s.tasks.set, ports: s.ports.of,
 	}
 	s.judge.basis = func() basis { return view(s, (*state).basis) }
 	s.judge.changed = s.settingsChanged

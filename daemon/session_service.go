@@ -75,6 +75,7 @@ func (x *sessionSet) keptMeta(name string) (about meta) {
 
 // describe puts the session's present state into a message.
 func (s *session) describe() *tooldv1.Session {
+	ports := s.ports.byTask()
 	return view(s, func(its *state) *tooldv1.Session {
 		wire := &tooldv1.Session{
 			SessionId: s.name, Roots: convert.Each(s.meta.Roots, convert.Clean), WorkingDirectory: convert.Clean(its.shell.dir), Created: timestamppb.New(s.created),
@@ -89,7 +90,7 @@ func (s *session) describe() *tooldv1.Session {
 				wire.OpenQuestions++
 			}
 		}
-		wire.BackgroundTasks = s.tasks.describeTasks(its)
+		wire.BackgroundTasks = s.tasks.describeTasks(its, ports)
 		return wire
 	})
 }
@@ -144,7 +145,11 @@ func (x *sessionServer) watcher(request *tooldv1.WatchRequest, g tooldv1.Session
 		return st, nil
 	}
 	st.answers = request.GetAnswers()
-	return st, s.attachments.watch(st)
+	if err := s.attachments.watch(st); err != nil {
+		return nil, err
+	}
+	s.ports.review() // a client may be able to answer now
+	return st, nil
 }
 
 // Answer answers a question from outside of the stream.

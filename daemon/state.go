@@ -68,6 +68,7 @@ type questions struct {
 	ahead      []*pipeline.Call  // that are still to ask ahead; the first is at it
 	remembered []remembered
 	proposed   map[string]bool // MCP servers that users have refused or were notified of
+	ports      map[int]bool    // answers about ports
 	canAsk     bool            // the last main stream could answer
 	freed      chan struct{}   // closed, and made again, when a question is closed
 }

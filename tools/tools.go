@@ -200,6 +200,8 @@ type Env struct {
 	Spool   *spool.Dir      // where the session's output files are
 	Box     *sandbox.Box    // starts processes, confined as the call's effects say
 	Tasks   *background.Set // the session's background tasks
+	// Ports returns the ports on which a background task listens now; nil: there is no task.
+	Ports func(*background.Task) []Port
 	// Languages are the session's language servers; nil if it has none.
 	Languages *language.Set
 	// MaxChars is how many characters of text the result may hold inline.

@@ -90,7 +90,7 @@ func (s *app) statusCommand() *cobra.Command {
 			}
 			text := s.infoText(info)
 			if len(list) > 0 {
-				text += "\n" + sessionTable(list)
+				text += "\n" + sessionTable(list) + portTable(list)
 			}
 			return s.Show(info, text)
 		}),

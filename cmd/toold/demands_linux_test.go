@@ -83,6 +83,15 @@ var demands = []struct {
 			by("yes", "TestTemporary", "TestDoors"), by("yes", "TestDoors"), by("yes", "TestMachineTemporaryWithoutNamespaces", "TestDoors"),
 		},
 		{
+			"a port on which the session listens opens in the user's browser after one question, and ends with its server",
+			by("yes (and `always`, `never`)", "TestPortInBrowser", "TestPortRefused", "TestPortSettings", "TestPortEnds", "TestPortsOfDeadDaemon", "TestForegroundPorts", "TestPortAskedLater"),
+			by("no sockets: there is no port", "TestDoors"), by("no listening: there is no port", "TestSystemWithoutNamespaces"),
+		},
+		{
+			"nothing of the machine, of another session or of another program is reached or taken over by it",
+			by("yes", "TestPortsApart", "TestPortTaken", "TestDoors"), by("no sockets", "TestDoors"), by("no listening", "TestSystemWithoutNamespaces"),
+		},
+		{
 			"`sharedTmp` of the user's file opens the machine's own instead",
 			by("yes", "TestTemporaryShared"), by("yes", "TestTemporaryShared"), by("yes", "TestTemporarySharedWithoutNamespaces"),
 		},

@@ -31,7 +31,7 @@ func (s *app) sessionsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.Show(&tooldv1.ListSessionsResponse{Sessions: list}, sessionTable(list))
+			return s.Show(&tooldv1.ListSessionsResponse{Sessions: list}, sessionTable(list)+portTable(list))
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed sessions too, as long as they are kept")
@@ -51,6 +51,24 @@ func sessionTable(sessions []*tooldv1.Session) string {
 		})
 	}
 	return terminal.Table(rows...)
+}
+
+// portTable lists the ports on which background tasks listen; it is empty if there are none.
+func portTable(sessions []*tooldv1.Session) string {
+	rows := [][]string{{"PORT", "STATE", "ADDRESS", "SESSION", "TASK", "PROGRAM"}}
+	for _, x := range sessions {
+		for _, task := range x.GetBackgroundTasks() {
+			for _, p := range task.GetPorts() {
+				rows = append(rows, []string{
+					fmt.Sprint(p.GetPort()), terminal.Word(p.GetState()), p.GetUrl(), x.GetSessionId(), task.GetTaskId(), terminal.Fit(terminal.VisibleLine(p.GetProgram()), 40),
+				})
+			}
+		}
+	}
+	if len(rows) == 1 {
+		return ""
+	}
+	return "\n" + terminal.Table(rows...)
 }
 
 // ageWord is a time that has passed, by its largest unit.

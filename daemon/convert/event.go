@@ -135,6 +135,13 @@ func Todo(todo tools.Todo) *tooldv1.Todo {
 	return &tooldv1.Todo{Content: Clean(todo.Content), Status: Clean(todo.Status), ActiveForm: Clean(todo.ActiveForm)}
 }
 
+// Port is a port of a background task.
+func Port(p tools.Port) *tooldv1.ServedPort {
+	return &tooldv1.ServedPort{
+		Port: uint32(p.Number), Url: p.URL, Program: Clean(p.Program), State: tooldv1.PortState(tooldv1.PortState_value["PORT_STATE_"+strings.ToUpper(string(p.State))]),
+	}
+}
+
 // Tier returns how a process is confined.
 func Tier(t sandbox.Tier) tooldv1.SandboxTier {
 	return tooldv1.SandboxTier(tooldv1.SandboxTier_value["SANDBOX_TIER_"+strings.ToUpper(string(t))])

@@ -133,6 +133,7 @@ func sandboxKeys(b *Sandbox) []key {
 		{"sandbox.allowUnsandboxedCommands", everywhere, boundary{false, false, nil, &b.NoEscape}},
 		{"sandbox.sharedTmp", everywhere, boundary{false, true, []level{session}, &b.SharedTmp}},
 		{"sandbox.network.allowAllUnixSockets", everywhere, boundary{false, true, nil, &b.AllUnixSockets}},
+		{"sandbox.network.forwardPorts", everywhere, forwarding{&b.ForwardPorts}},
 		{keyDomainsOnly, managedOnly, boundary{true, true, nil, &b.ManagedDomainsOnly}},
 		{"sandbox.network.allowLocalBinding", everywhere, ignored{flag: true}}, // a call has a loopback of its own
 		{"sandbox.limits.processes", everywhere, processLimit{1, &b.Limits.Processes, &b.Ceilings.Processes}},

@@ -48,6 +48,9 @@ type Sandbox struct {
 	AllUnixSockets *permission.Origin
 	UnixSockets    []Entry
 
+	// ForwardPorts is whether ports on which background tasks listen are opened for the user's browser.
+	ForwardPorts Forwarding
+
 	// CredentialFiles may not be read, like DenyRead. CredentialVars are names of variables that are withheld, and KeepVars
 	// those that are not, though they look like a credential's; both may begin and end with *.
 	CredentialFiles          []Entry

@@ -33,6 +33,7 @@ const (
 	NamesProtected  Code = "names_protected"   // it may change such a file, which it names
 	ToolAsks        Code = "tool_asks"         // the tool itself wants the user to be asked
 	StartsServer    Code = "starts_server"     // an MCP server of the workspace is to be started
+	OpensPort       Code = "opens_port"        // a port of the sandbox is to be opened for the user's browser
 	NotUnderstood   Code = "not_understood"    // (r) no rule can allow it
 	OnlyBash        Code = "only_bash"         // (r) only the rule Bash can allow it
 	NoRuleExternal  Code = "no_rule_external"  // (r) a tool that something else carries out

@@ -35,6 +35,7 @@ type Structured struct {
 	Kept             []sandbox.Left `json:"kept,omitempty"`              // continue as the background task TaskID
 	LeftBehind       []sandbox.Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and were stopped
 	Stuck            []sandbox.Left `json:"stuck,omitempty"`             // were killed, but the kernel still holds them
+	Ports            []tools.Port   `json:"ports,omitempty"`             // on which the background task listens
 }
 
 // Refused is the structured part of the error of a command that was stopped because it requested
@@ -51,7 +52,7 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 	s := Structured{WorkingDirectory: r.dir}
 	s.ended(exit)
 	if task != nil {
-		s.TaskID, s.Status, changes.Task = task.ID, "running", task.ID
+		s.TaskID, s.Status, changes.Task, s.Ports = task.ID, "running", task.ID, r.env.Ports(task)
 	}
 	s.measure(r.out)
 	if s.MergedOutput = r.in.MergedOutput; !s.MergedOutput {
@@ -75,7 +76,7 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 	if strings.TrimSpace(text) == "" && !s.Failed() {
 		text = "(no output)"
 	}
-	body, notes := s.Headline(), s.goesOn(r.out.Path())+s.leftovers(r.whyStopped(succeeded))+r.noted()
+	body, notes := s.Headline(), s.goesOn(r.out.Path())+s.serves()+s.leftovers(r.whyStopped(succeeded))+r.noted()
 	if s.Interpretation != "" {
 		body += fmt.Sprintf("(%s)\n", s.Interpretation)
 	}
@@ -142,6 +143,15 @@ func (s *Structured) goesOn(path string) string {
 		return ""
 	}
 	return fmt.Sprintf("[Left running in the background as %s: %s. BashOutput returns what is printed from now on, which goes to %s; KillShell stops it.]\n", s.TaskID, list(s.Kept), path)
+}
+
+// serves returns a note about each port on which the background task listens.
+func (s *Structured) serves() string {
+	var text strings.Builder
+	for _, p := range s.Ports {
+		fmt.Fprintf(&text, "[%s]\n", p)
+	}
+	return text.String()
 }
 
 // leftovers returns a note about what outlived the command and was killed. why is a sentence about

@@ -260,8 +260,12 @@ func (r *shellRun) handOver() (tools.Result, error) {
 }
 
 func (r *shellRun) began(task *background.Task, text string) tools.Result {
+	s := Structured{TaskID: task.ID, Printed: tools.Printed{OutputPath: r.out.Path()}, WorkingDirectory: r.dir, Ports: r.env.Ports(task)}
+	if ports := s.serves(); ports != "" {
+		text += "\n" + strings.TrimSuffix(ports, "\n")
+	}
 	result := tools.Text(text + r.noted())
-	result.Structured = Structured{TaskID: task.ID, Printed: tools.Printed{OutputPath: r.out.Path()}, WorkingDirectory: r.dir}
+	result.Structured = s
 	result.Changes.Task = task.ID
 	return result
 }

@@ -133,7 +133,10 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 	default:
 		text = "(no new output)"
 	}
-	result := tools.Text(s.statusLine(task) + spool.EndLine(text) + s.leftovers(notKept))
+	if s.Status == "running" {
+		s.Ports = env.Ports(task)
+	}
+	result := tools.Text(s.statusLine(task) + spool.EndLine(text) + s.serves() + s.leftovers(notKept))
 	result.Structured, result.Spill = *s, spill
 	result.Changes.Cursor = &tools.Cursor{Task: task.ID, Offset: news.End}
 	return result, nil

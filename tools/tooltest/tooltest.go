@@ -227,7 +227,7 @@ func NewRoom(t testing.TB) *Room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks := background.NewSet(func(*background.Task) {})
+	tasks := background.NewSet(background.Events{})
 	files := NewFiles(t, t.TempDir())
 	languages := language.NewSet(language.Host{
 		Roots: []string{files.Root}, Servers: language.Defaults, Environ: os.Environ,
@@ -276,7 +276,7 @@ func (r *Room) Env(action tools.Action) *tools.Env {
 		Files: r.places.View(grant, r.memory), Spool: r.outputs, Box: &sandbox.Box{Runner: r.runner}, Tasks: r.tasks, MaxChars: 30_000,
 		Languages: r.languages,
 		Output:    func(*spool.Output) {}, Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
-		Deferred: func() []tools.Spec { return nil },
+		Deferred: func() []tools.Spec { return nil }, Ports: func(*background.Task) []tools.Port { return nil },
 	}
 }
 

@@ -23,6 +23,83 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Whether a port can be reached from outside of the sandbox.
+type PortState int32
+
+const (
+	// None.
+	PortState_PORT_STATE_UNSPECIFIED PortState = 0
+	// At its url.
+	PortState_PORT_STATE_OPEN PortState = 1
+	// The user is asked about it.
+	PortState_PORT_STATE_ASKED PortState = 2
+	// The user has said no.
+	PortState_PORT_STATE_REFUSED PortState = 3
+	// Settings keep it in the sandbox.
+	PortState_PORT_STATE_NEVER PortState = 4
+	// No client can be asked.
+	PortState_PORT_STATE_UNANSWERED PortState = 5
+	// Another program of the machine listens on the same port.
+	PortState_PORT_STATE_TAKEN PortState = 6
+	// The session has as many open ports as it may have.
+	PortState_PORT_STATE_LIMITED PortState = 7
+	// The daemon cannot listen there.
+	PortState_PORT_STATE_FAILED PortState = 8
+)
+
+// Enum value maps for PortState.
+var (
+	PortState_name = map[int32]string{
+		0: "PORT_STATE_UNSPECIFIED",
+		1: "PORT_STATE_OPEN",
+		2: "PORT_STATE_ASKED",
+		3: "PORT_STATE_REFUSED",
+		4: "PORT_STATE_NEVER",
+		5: "PORT_STATE_UNANSWERED",
+		6: "PORT_STATE_TAKEN",
+		7: "PORT_STATE_LIMITED",
+		8: "PORT_STATE_FAILED",
+	}
+	PortState_value = map[string]int32{
+		"PORT_STATE_UNSPECIFIED": 0,
+		"PORT_STATE_OPEN":        1,
+		"PORT_STATE_ASKED":       2,
+		"PORT_STATE_REFUSED":     3,
+		"PORT_STATE_NEVER":       4,
+		"PORT_STATE_UNANSWERED":  5,
+		"PORT_STATE_TAKEN":       6,
+		"PORT_STATE_LIMITED":     7,
+		"PORT_STATE_FAILED":      8,
+	}
+)
+
+func (x PortState) Enum() *PortState {
+	p := new(PortState)
+	*p = x
+	return p
+}
+
+func (x PortState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PortState) Descriptor() protoreflect.EnumDescriptor {
+	return file_toold_v1_session_proto_enumTypes[0].Descriptor()
+}
+
+func (PortState) Type() protoreflect.EnumType {
+	return &file_toold_v1_session_proto_enumTypes[0]
+}
+
+func (x PortState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PortState.Descriptor instead.
+func (PortState) EnumDescriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{0}
+}
+
 // What has become of a file.
 type FileChangeKind int32
 
@@ -68,11 +145,11 @@ func (x FileChangeKind) String() string {
 }
 
 func (FileChangeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_toold_v1_session_proto_enumTypes[0].Descriptor()
+	return file_toold_v1_session_proto_enumTypes[1].Descriptor()
 }
 
 func (FileChangeKind) Type() protoreflect.EnumType {
-	return &file_toold_v1_session_proto_enumTypes[0]
+	return &file_toold_v1_session_proto_enumTypes[1]
 }
 
 func (x FileChangeKind) Number() protoreflect.EnumNumber {
@@ -81,7 +158,7 @@ func (x FileChangeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FileChangeKind.Descriptor instead.
 func (FileChangeKind) EnumDescriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{0}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{1}
 }
 
 // A session, seen from beside.
@@ -278,7 +355,9 @@ type BackgroundTask struct {
 	// Where its output goes.
 	OutputPath string `protobuf:"bytes,4,opt,name=output_path,json=outputPath,proto3" json:"output_path,omitempty"`
 	// The call that started it.
-	ToolUseId     string `protobuf:"bytes,5,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	ToolUseId string `protobuf:"bytes,5,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	// The TCP ports from 1024 on which it listens in the sandbox, in order.
+	Ports         []*ServedPort `protobuf:"bytes,6,rep,name=ports,proto3" json:"ports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -348,6 +427,87 @@ func (x *BackgroundTask) GetToolUseId() string {
 	return ""
 }
 
+func (x *BackgroundTask) GetPorts() []*ServedPort {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+// A TCP port on which a background task listens in the sandbox.
+type ServedPort struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number.
+	Port uint32 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
+	// Where the daemon passes connections of its own user on to it while it is PORT_STATE_OPEN: "http://127.84.3.1:8765". What is
+	// served there may be another protocol than HTTP.
+	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	// Whether it does.
+	State PortState `protobuf:"varint,3,opt,name=state,proto3,enum=toold.v1.PortState" json:"state,omitempty"`
+	// The program that listens: its command line, as it states it itself; at most 80 characters.
+	Program       string `protobuf:"bytes,4,opt,name=program,proto3" json:"program,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServedPort) Reset() {
+	*x = ServedPort{}
+	mi := &file_toold_v1_session_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServedPort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServedPort) ProtoMessage() {}
+
+func (x *ServedPort) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServedPort.ProtoReflect.Descriptor instead.
+func (*ServedPort) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ServedPort) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *ServedPort) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *ServedPort) GetState() PortState {
+	if x != nil {
+		return x.State
+	}
+	return PortState_PORT_STATE_UNSPECIFIED
+}
+
+func (x *ServedPort) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
 // Which sessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -364,7 +524,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[2]
+	mi := &file_toold_v1_session_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +536,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[2]
+	mi := &file_toold_v1_session_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +549,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListSessionsRequest) GetIncludeClosed() bool {
@@ -427,7 +587,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[3]
+	mi := &file_toold_v1_session_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +599,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[3]
+	mi := &file_toold_v1_session_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +612,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -480,7 +640,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[4]
+	mi := &file_toold_v1_session_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +652,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[4]
+	mi := &file_toold_v1_session_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +665,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetSessionRequest) GetSessionId() string {
@@ -530,7 +690,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[5]
+	mi := &file_toold_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -542,7 +702,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[5]
+	mi := &file_toold_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -555,7 +715,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetSessionResponse) GetSession() *Session {
@@ -600,7 +760,7 @@ type OpenCall struct {
 
 func (x *OpenCall) Reset() {
 	*x = OpenCall{}
-	mi := &file_toold_v1_session_proto_msgTypes[6]
+	mi := &file_toold_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +772,7 @@ func (x *OpenCall) String() string {
 func (*OpenCall) ProtoMessage() {}
 
 func (x *OpenCall) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[6]
+	mi := &file_toold_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +785,7 @@ func (x *OpenCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenCall.ProtoReflect.Descriptor instead.
 func (*OpenCall) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OpenCall) GetToolUseId() string {
@@ -689,7 +849,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[7]
+	mi := &file_toold_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +861,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[7]
+	mi := &file_toold_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +874,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -763,7 +923,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[8]
+	mi := &file_toold_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +935,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[8]
+	mi := &file_toold_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +948,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchResponse) GetEvent() *ExecuteResponse {
@@ -811,7 +971,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[9]
+	mi := &file_toold_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +983,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[9]
+	mi := &file_toold_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +996,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AnswerRequest) GetSessionId() string {
@@ -862,7 +1022,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +1034,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +1047,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 // Which call.
@@ -905,7 +1065,7 @@ type CancelCallRequest struct {
 
 func (x *CancelCallRequest) Reset() {
 	*x = CancelCallRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1077,7 @@ func (x *CancelCallRequest) String() string {
 func (*CancelCallRequest) ProtoMessage() {}
 
 func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1090,7 @@ func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelCallRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CancelCallRequest) GetSessionId() string {
@@ -965,7 +1125,7 @@ type CancelCallResponse struct {
 
 func (x *CancelCallResponse) Reset() {
 	*x = CancelCallResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1137,7 @@ func (x *CancelCallResponse) String() string {
 func (*CancelCallResponse) ProtoMessage() {}
 
 func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1150,7 @@ func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelCallResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CancelCallResponse) GetCancelled() bool {
@@ -1013,7 +1173,7 @@ type InterruptRequest struct {
 
 func (x *InterruptRequest) Reset() {
 	*x = InterruptRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1185,7 @@ func (x *InterruptRequest) String() string {
 func (*InterruptRequest) ProtoMessage() {}
 
 func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1198,7 @@ func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptRequest.ProtoReflect.Descriptor instead.
 func (*InterruptRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InterruptRequest) GetSessionId() string {
@@ -1064,7 +1224,7 @@ type InterruptResponse struct {
 
 func (x *InterruptResponse) Reset() {
 	*x = InterruptResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1236,7 @@ func (x *InterruptResponse) String() string {
 func (*InterruptResponse) ProtoMessage() {}
 
 func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1249,7 @@ func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptResponse.ProtoReflect.Descriptor instead.
 func (*InterruptResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 // Which turn.
@@ -1109,7 +1269,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1281,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1294,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelTurnRequest) GetSessionId() string {
@@ -1176,7 +1336,7 @@ type CancelTurnResponse struct {
 
 func (x *CancelTurnResponse) Reset() {
 	*x = CancelTurnResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1348,7 @@ func (x *CancelTurnResponse) String() string {
 func (*CancelTurnResponse) ProtoMessage() {}
 
 func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1361,7 @@ func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnResponse.ProtoReflect.Descriptor instead.
 func (*CancelTurnResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelTurnResponse) GetTurns() uint32 {
@@ -1224,7 +1384,7 @@ type KillTaskRequest struct {
 
 func (x *KillTaskRequest) Reset() {
 	*x = KillTaskRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1396,7 @@ func (x *KillTaskRequest) String() string {
 func (*KillTaskRequest) ProtoMessage() {}
 
 func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1409,7 @@ func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
 func (*KillTaskRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *KillTaskRequest) GetSessionId() string {
@@ -1275,7 +1435,7 @@ type KillTaskResponse struct {
 
 func (x *KillTaskResponse) Reset() {
 	*x = KillTaskResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1447,7 @@ func (x *KillTaskResponse) String() string {
 func (*KillTaskResponse) ProtoMessage() {}
 
 func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1460,7 @@ func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 // Which session.
@@ -1314,7 +1474,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1486,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1499,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -1358,7 +1518,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1530,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1543,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
 }
 
 // A state of files that can be put back: what one call has changed.
@@ -1428,7 +1588,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1600,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1613,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Checkpoint) GetTurn() uint64 {
@@ -1589,7 +1749,7 @@ type FileChange struct {
 
 func (x *FileChange) Reset() {
 	*x = FileChange{}
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1761,7 @@ func (x *FileChange) String() string {
 func (*FileChange) ProtoMessage() {}
 
 func (x *FileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1774,7 @@ func (x *FileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
 func (*FileChange) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FileChange) GetPath() string {
@@ -1672,7 +1832,7 @@ type PathReason struct {
 
 func (x *PathReason) Reset() {
 	*x = PathReason{}
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1844,7 @@ func (x *PathReason) String() string {
 func (*PathReason) ProtoMessage() {}
 
 func (x *PathReason) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1857,7 @@ func (x *PathReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathReason.ProtoReflect.Descriptor instead.
 func (*PathReason) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PathReason) GetPath() string {
@@ -1739,7 +1899,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1911,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1924,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListCheckpointsRequest) GetSessionId() string {
@@ -1840,7 +2000,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +2012,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +2025,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -1924,7 +2084,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2096,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2109,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RestoreRequest) GetSessionId() string {
@@ -2069,7 +2229,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2241,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2254,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RestoreResponse) GetRestored() []string {
@@ -2219,14 +2379,21 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x06closed\x18\r \x01(\bR\x06closed\x12\x1c\n" +
 	"\tanonymous\x18\x0e \x01(\bR\tanonymous\x12$\n" +
 	"\x05todos\x18\x0f \x03(\v2\x0e.toold.v1.TodoR\x05todos\x12\x18\n" +
-	"\aomitted\x18\x10 \x03(\tR\aomitted\"\xb1\x01\n" +
+	"\aomitted\x18\x10 \x03(\tR\aomitted\"\xdd\x01\n" +
 	"\x0eBackgroundTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12+\n" +
 	"\x03age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x1f\n" +
 	"\voutput_path\x18\x04 \x01(\tR\n" +
 	"outputPath\x12\x1e\n" +
-	"\vtool_use_id\x18\x05 \x01(\tR\ttoolUseId\"x\n" +
+	"\vtool_use_id\x18\x05 \x01(\tR\ttoolUseId\x12*\n" +
+	"\x05ports\x18\x06 \x03(\v2\x14.toold.v1.ServedPortR\x05ports\"w\n" +
+	"\n" +
+	"ServedPort\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\rR\x04port\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url\x12)\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x13.toold.v1.PortStateR\x05state\x12\x18\n" +
+	"\aprogram\x18\x04 \x01(\tR\aprogram\"x\n" +
 	"\x13ListSessionsRequest\x12%\n" +
 	"\x0einclude_closed\x18\x01 \x01(\bR\rincludeClosed\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -2373,7 +2540,17 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\fundone_calls\x18\v \x01(\rR\vundoneCalls\x12#\n" +
 	"\rmore_restored\x18\f \x01(\rR\fmoreRestored\x12%\n" +
 	"\x0emore_conflicts\x18\r \x01(\rR\rmoreConflicts\x12*\n" +
-	"\x11more_not_restored\x18\x0e \x01(\rR\x0fmoreNotRestored*\xa7\x01\n" +
+	"\x11more_not_restored\x18\x0e \x01(\rR\x0fmoreNotRestored*\xe0\x01\n" +
+	"\tPortState\x12\x1a\n" +
+	"\x16PORT_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fPORT_STATE_OPEN\x10\x01\x12\x14\n" +
+	"\x10PORT_STATE_ASKED\x10\x02\x12\x16\n" +
+	"\x12PORT_STATE_REFUSED\x10\x03\x12\x14\n" +
+	"\x10PORT_STATE_NEVER\x10\x04\x12\x19\n" +
+	"\x15PORT_STATE_UNANSWERED\x10\x05\x12\x14\n" +
+	"\x10PORT_STATE_TAKEN\x10\x06\x12\x16\n" +
+	"\x12PORT_STATE_LIMITED\x10\a\x12\x15\n" +
+	"\x11PORT_STATE_FAILED\x10\b*\xa7\x01\n" +
 	"\x0eFileChangeKind\x12 \n" +
 	"\x1cFILE_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n" +
@@ -2408,98 +2585,102 @@ func file_toold_v1_session_proto_rawDescGZIP() []byte {
 	return file_toold_v1_session_proto_rawDescData
 }
 
-var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_toold_v1_session_proto_goTypes = []any{
-	(FileChangeKind)(0),             // 0: toold.v1.FileChangeKind
-	(*Session)(nil),                 // 1: toold.v1.Session
-	(*BackgroundTask)(nil),          // 2: toold.v1.BackgroundTask
-	(*ListSessionsRequest)(nil),     // 3: toold.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),    // 4: toold.v1.ListSessionsResponse
-	(*GetSessionRequest)(nil),       // 5: toold.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),      // 6: toold.v1.GetSessionResponse
-	(*OpenCall)(nil),                // 7: toold.v1.OpenCall
-	(*WatchRequest)(nil),            // 8: toold.v1.WatchRequest
-	(*WatchResponse)(nil),           // 9: toold.v1.WatchResponse
-	(*AnswerRequest)(nil),           // 10: toold.v1.AnswerRequest
-	(*AnswerResponse)(nil),          // 11: toold.v1.AnswerResponse
-	(*CancelCallRequest)(nil),       // 12: toold.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),      // 13: toold.v1.CancelCallResponse
-	(*InterruptRequest)(nil),        // 14: toold.v1.InterruptRequest
-	(*InterruptResponse)(nil),       // 15: toold.v1.InterruptResponse
-	(*CancelTurnRequest)(nil),       // 16: toold.v1.CancelTurnRequest
-	(*CancelTurnResponse)(nil),      // 17: toold.v1.CancelTurnResponse
-	(*KillTaskRequest)(nil),         // 18: toold.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),        // 19: toold.v1.KillTaskResponse
-	(*CloseSessionRequest)(nil),     // 20: toold.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),    // 21: toold.v1.CloseSessionResponse
-	(*Checkpoint)(nil),              // 22: toold.v1.Checkpoint
-	(*FileChange)(nil),              // 23: toold.v1.FileChange
-	(*PathReason)(nil),              // 24: toold.v1.PathReason
-	(*ListCheckpointsRequest)(nil),  // 25: toold.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 26: toold.v1.ListCheckpointsResponse
-	(*RestoreRequest)(nil),          // 27: toold.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 28: toold.v1.RestoreResponse
-	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
-	(*ClientInfo)(nil),              // 30: toold.v1.ClientInfo
-	(*Options)(nil),                 // 31: toold.v1.Options
-	(*Todo)(nil),                    // 32: toold.v1.Todo
-	(*durationpb.Duration)(nil),     // 33: google.protobuf.Duration
-	(*Question)(nil),                // 34: toold.v1.Question
-	(CallState)(0),                  // 35: toold.v1.CallState
-	(*ExecuteResponse)(nil),         // 36: toold.v1.ExecuteResponse
-	(*Answer)(nil),                  // 37: toold.v1.Answer
+	(PortState)(0),                  // 0: toold.v1.PortState
+	(FileChangeKind)(0),             // 1: toold.v1.FileChangeKind
+	(*Session)(nil),                 // 2: toold.v1.Session
+	(*BackgroundTask)(nil),          // 3: toold.v1.BackgroundTask
+	(*ServedPort)(nil),              // 4: toold.v1.ServedPort
+	(*ListSessionsRequest)(nil),     // 5: toold.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),    // 6: toold.v1.ListSessionsResponse
+	(*GetSessionRequest)(nil),       // 7: toold.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),      // 8: toold.v1.GetSessionResponse
+	(*OpenCall)(nil),                // 9: toold.v1.OpenCall
+	(*WatchRequest)(nil),            // 10: toold.v1.WatchRequest
+	(*WatchResponse)(nil),           // 11: toold.v1.WatchResponse
+	(*AnswerRequest)(nil),           // 12: toold.v1.AnswerRequest
+	(*AnswerResponse)(nil),          // 13: toold.v1.AnswerResponse
+	(*CancelCallRequest)(nil),       // 14: toold.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),      // 15: toold.v1.CancelCallResponse
+	(*InterruptRequest)(nil),        // 16: toold.v1.InterruptRequest
+	(*InterruptResponse)(nil),       // 17: toold.v1.InterruptResponse
+	(*CancelTurnRequest)(nil),       // 18: toold.v1.CancelTurnRequest
+	(*CancelTurnResponse)(nil),      // 19: toold.v1.CancelTurnResponse
+	(*KillTaskRequest)(nil),         // 20: toold.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),        // 21: toold.v1.KillTaskResponse
+	(*CloseSessionRequest)(nil),     // 22: toold.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),    // 23: toold.v1.CloseSessionResponse
+	(*Checkpoint)(nil),              // 24: toold.v1.Checkpoint
+	(*FileChange)(nil),              // 25: toold.v1.FileChange
+	(*PathReason)(nil),              // 26: toold.v1.PathReason
+	(*ListCheckpointsRequest)(nil),  // 27: toold.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 28: toold.v1.ListCheckpointsResponse
+	(*RestoreRequest)(nil),          // 29: toold.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 30: toold.v1.RestoreResponse
+	(*timestamppb.Timestamp)(nil),   // 31: google.protobuf.Timestamp
+	(*ClientInfo)(nil),              // 32: toold.v1.ClientInfo
+	(*Options)(nil),                 // 33: toold.v1.Options
+	(*Todo)(nil),                    // 34: toold.v1.Todo
+	(*durationpb.Duration)(nil),     // 35: google.protobuf.Duration
+	(*Question)(nil),                // 36: toold.v1.Question
+	(CallState)(0),                  // 37: toold.v1.CallState
+	(*ExecuteResponse)(nil),         // 38: toold.v1.ExecuteResponse
+	(*Answer)(nil),                  // 39: toold.v1.Answer
 }
 var file_toold_v1_session_proto_depIdxs = []int32{
-	29, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
-	30, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
-	2,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
-	31, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
-	32, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
-	33, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
-	1,  // 6: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
-	1,  // 7: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
-	7,  // 8: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
-	34, // 9: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
-	35, // 10: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
-	36, // 11: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
-	37, // 12: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
-	29, // 13: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
-	23, // 14: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
-	24, // 15: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
-	0,  // 16: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
-	22, // 17: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
-	23, // 18: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
-	23, // 19: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
-	24, // 20: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
-	24, // 21: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
-	3,  // 22: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
-	5,  // 23: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
-	8,  // 24: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
-	10, // 25: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
-	12, // 26: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
-	14, // 27: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
-	16, // 28: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
-	18, // 29: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
-	20, // 30: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
-	25, // 31: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
-	27, // 32: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
-	4,  // 33: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
-	6,  // 34: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
-	9,  // 35: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
-	11, // 36: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
-	13, // 37: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
-	15, // 38: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
-	17, // 39: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
-	19, // 40: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
-	21, // 41: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
-	26, // 42: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
-	28, // 43: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
-	33, // [33:44] is the sub-list for method output_type
-	22, // [22:33] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	31, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
+	32, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
+	3,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
+	33, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
+	34, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
+	35, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
+	4,  // 6: toold.v1.BackgroundTask.ports:type_name -> toold.v1.ServedPort
+	0,  // 7: toold.v1.ServedPort.state:type_name -> toold.v1.PortState
+	2,  // 8: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
+	2,  // 9: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
+	9,  // 10: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
+	36, // 11: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
+	37, // 12: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
+	38, // 13: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
+	39, // 14: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
+	31, // 15: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
+	25, // 16: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
+	26, // 17: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
+	1,  // 18: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
+	24, // 19: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
+	25, // 20: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
+	25, // 21: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
+	26, // 22: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
+	26, // 23: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
+	5,  // 24: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
+	7,  // 25: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
+	10, // 26: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
+	12, // 27: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
+	14, // 28: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
+	16, // 29: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
+	18, // 30: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
+	20, // 31: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
+	22, // 32: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
+	27, // 33: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
+	29, // 34: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
+	6,  // 35: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
+	8,  // 36: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
+	11, // 37: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
+	13, // 38: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
+	15, // 39: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
+	17, // 40: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
+	19, // 41: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
+	21, // 42: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
+	23, // 43: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
+	28, // 44: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
+	30, // 45: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
+	35, // [35:46] is the sub-list for method output_type
+	24, // [24:35] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_session_proto_init() }
@@ -2510,9 +2691,9 @@ func file_toold_v1_session_proto_init() {
 	file_toold_v1_event_proto_init()
 	file_toold_v1_options_proto_init()
 	file_toold_v1_tool_proto_init()
-	file_toold_v1_session_proto_msgTypes[7].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[24].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[26].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[8].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[25].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[27].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),
 		(*RestoreRequest_ToolUseId)(nil),
 	}
@@ -2521,8 +2702,8 @@ func file_toold_v1_session_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_session_proto_rawDesc), len(file_toold_v1_session_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   28,
+			NumEnums:      2,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -77,6 +78,14 @@ func (t *Task) TakeAside() []sandbox.Denial {
 // Stop ends the task and everything that it has started, and returns at once: see Done.
 func (t *Task) Stop() { t.process.Stop() }
 
+// Listening returns the TCP ports on which processes of the task listen now.
+func (t *Task) Listening() []sandbox.Listening { return t.process.Listening() }
+
+// Dial connects to the server that listens on the port in the network of the task.
+func (t *Task) Dial(ctx context.Context, port int) (*net.TCPConn, error) {
+	return t.process.Dial(ctx, port)
+}
+
 // AwaitMore returns when more than seen bytes have been printed, when the task has ended, or when
 // ctx ends.
 func (t *Task) AwaitMore(ctx context.Context, seen int64) {
@@ -101,8 +110,8 @@ func (t *Task) AwaitMore(ctx context.Context, seen int64) {
 
 // A Set is the background tasks of one session. It is safe for concurrent use.
 type Set struct {
-	ended func(*Task)
-	work  sync.WaitGroup
+	events Events
+	work   sync.WaitGroup
 
 	mu     sync.Mutex
 	tasks  []*Task // oldest first
@@ -111,9 +120,14 @@ type Set struct {
 	closed bool
 }
 
-// NewSet returns an empty set. It calls ended once for each task that ends, on a goroutine of the
-// task, which Close waits for.
-func NewSet(ended func(*Task)) *Set { return &Set{ended: ended} }
+// Events are called on a goroutine of the task, which Close waits for. nil: not called.
+type Events struct {
+	Ended    func(*Task) // once for each task that ends
+	Listened func(*Task) // after a process of the task has begun to listen on a TCP port, also before it was a task
+}
+
+// NewSet returns an empty set.
+func NewSet(events Events) *Set { return &Set{events: events} }
 
 // Add makes a task of the process that start returns. If there is no room for one, start is not
 // called; an error of start is returned. The task closes its output when it ends.
@@ -162,6 +176,7 @@ func (s *Set) reserve() error {
 // follow waits for the end of a task.
 func (s *Set) follow(t *Task) {
 	defer s.work.Done()
+	s.announce(t)
 	t.exit = t.process.Wait()
 	if err := t.Output.Close(); err != nil && t.exit.Output == nil {
 		t.exit.Output = err
@@ -171,7 +186,31 @@ func (s *Set) follow(t *Task) {
 	s.alive--
 	s.forget()
 	s.mu.Unlock()
-	s.ended(t)
+	if s.events.Ended != nil {
+		s.events.Ended(t)
+	}
+}
+
+// pause is how long the next report about ports waits, so that a task that opens and closes ports
+// all the time causes few of them. The number is our own.
+const pause = 100 * time.Millisecond
+
+// announce reports the ports of a task until the task ends.
+func (s *Set) announce(t *Task) {
+	for {
+		select {
+		case <-t.process.Done():
+			return
+		case <-t.process.Listened():
+			if s.events.Listened != nil {
+				s.events.Listened(t)
+			}
+			select {
+			case <-t.process.Done():
+			case <-time.After(pause):
+			}
+		}
+	}
 }
 
 // forget drops the oldest ended tasks, if there are too many. mu is held.
@@ -232,7 +271,7 @@ func (s *Set) Alive() int {
 	return s.alive
 }
 
-// Close stops all tasks and waits for their end. It must not be called from ended.
+// Close stops all tasks and waits for their end. It must not be called from an event.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true

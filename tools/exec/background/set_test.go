@@ -38,7 +38,7 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r := &room{t: t, dir: dir, runner: runner, ended: make(chan *background.Task, 1000)}
-	r.set = background.NewSet(func(task *background.Task) { r.ended <- task })
+	r.set = background.NewSet(background.Events{Ended: func(task *background.Task) { r.ended <- task }})
 	t.Cleanup(func() {
 		r.set.Close()
 		if err := runner.Close(); err != nil {
@@ -137,7 +137,7 @@ func TestStartFails(t *testing.T) {
 func TestCloseEndsAll(t *testing.T) {
 	r := newRoom(t)
 	var told atomic.Int64
-	r.set = background.NewSet(func(*background.Task) { told.Add(1) })
+	r.set = background.NewSet(background.Events{Ended: func(*background.Task) { told.Add(1) }})
 	for range 3 {
 		r.must("setsid sleep 1000 & sleep 1000")
 	}

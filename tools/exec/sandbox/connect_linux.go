@@ -10,11 +10,14 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/net/sockdiag"
 )
 
 // A connection is one that a process requests.
@@ -241,38 +244,13 @@ func internetAddress(b []byte) (netip.AddrPort, bool) {
 // machineListens reports whether a process listens on the port of the loopback in the daemon's own
 // network.
 func machineListens(port uint16) bool {
-	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	diag, err := sockdiag.Open()
 	if err != nil {
 		return false
 	}
-	defer unix.Close(diag)
-	for _, to := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
-		request := make([]byte, 56) // struct inet_diag_req_v2 of linux/inet_diag.h
-		request[0], request[1] = unix.AF_INET6, unix.IPPROTO_TCP
-		if to.Is4() {
-			request[0] = unix.AF_INET
-		}
-		binary.BigEndian.PutUint16(request[8:], port)
-		binary.BigEndian.PutUint16(request[10:], 1) // from any other port
-		copy(request[12:], to.AsSlice())
-		copy(request[28:], to.AsSlice())
-		copy(request[48:], "\xff\xff\xff\xff\xff\xff\xff\xff") // INET_DIAG_NOCOOKIE
-		if hasSocket(diag, request) {
-			return true
-		}
-	}
-	return false
-}
-
-// listen notes that a process is about to listen.
-func (g *supervisor) listen(n *notification) {
-	socket, family, err := n.socket()
-	if socket >= 0 {
-		defer unix.Close(socket)
-	}
-	if err == nil && family == unix.AF_UNIX {
-		g.instance.network.noteListening(socket)
-	}
+	defer diag.Close()
+	own := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	return slices.ContainsFunc(own, func(a netip.Addr) bool { return sockdiag.Listens(diag, netip.AddrPortFrom(a, port)) })
 }
 
 // address copies the address argument of a connect call.

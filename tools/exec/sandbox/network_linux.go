@@ -4,7 +4,6 @@
 package sandbox
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -14,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/net/sockdiag"
 )
 
 // proxyPort is the port of a network's proxy, if it is free.
@@ -149,24 +150,4 @@ func (n *network) listensAt(file identity) bool {
 }
 
 // alive reports whether the socket still exists in this network.
-func (n *network) alive(l listening) bool {
-	request := make([]byte, 24) // struct unix_diag_req of linux/unix_diag.h
-	request[0] = unix.AF_UNIX
-	binary.NativeEndian.PutUint32(request[8:], l.inode)
-	binary.NativeEndian.PutUint32(request[16:], uint32(l.cookie))
-	binary.NativeEndian.PutUint32(request[20:], uint32(l.cookie>>32))
-	return hasSocket(int(n.diag.Fd()), request)
-}
-
-// hasSocket reports whether the kernel has the one socket that a diagnostics request describes.
-func hasSocket(diag int, request []byte) bool {
-	const byFamily = 20 // SOCK_DIAG_BY_FAMILY of linux/sock_diag.h
-	message := make([]byte, unix.NLMSG_HDRLEN, unix.NLMSG_HDRLEN+len(request))
-	*(*unix.NlMsghdr)(unsafe.Pointer(&message[0])) = unix.NlMsghdr{Len: uint32(cap(message)), Type: byFamily, Flags: unix.NLM_F_REQUEST}
-	if err := unix.Sendto(diag, append(message, request...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return false
-	}
-	var answer [4096]byte
-	got, _, err := unix.Recvfrom(diag, answer[:], unix.MSG_DONTWAIT) // the kernel has answered before sending returned
-	return err == nil && got >= unix.NLMSG_HDRLEN && (*unix.NlMsghdr)(unsafe.Pointer(&answer[0])).Type == byFamily
-}
+func (n *network) alive(l listening) bool { return sockdiag.HasUnix(n.diag, l.inode, l.cookie) }

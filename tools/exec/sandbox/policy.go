@@ -220,3 +220,9 @@ func replaced(places []Place) (hidden []Place) {
 	}
 	return hidden
 }
+
+// A Listening is a TCP port on which a process listens.
+type Listening struct {
+	Port    int
+	Program string // the command line of the process as it states it, at most 80 characters
+}

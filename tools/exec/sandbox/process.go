@@ -102,7 +102,8 @@ type Process struct {
 	main      Exit
 	confine   confinementOf // what confines it
 
-	insisted chan Denial // capacity 1
+	insisted chan Denial   // capacity 1
+	listened chan struct{} // capacity 1
 
 	mu      sync.Mutex
 	refused []Denial // by others than the supervisor
@@ -152,7 +153,7 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	c.Input = nil
 	p := &Process{
 		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
-		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1),
+		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1), listened: make(chan struct{}, 1),
 	}
 	if err := r.enter(p); err != nil {
 		return nil, err
@@ -341,6 +342,10 @@ func counted(denials []Denial, d Denial) ([]Denial, Denial) {
 // Refused returns a channel that receives one value once [Runner.Denied] has refused the same host
 // to the tree 10 times.
 func (p *Process) Refused() <-chan Denial { return p.insisted }
+
+// Listened returns a channel that receives a value after a process of the tree has begun to listen
+// on a TCP port, in Full. Several ports may be one value.
+func (p *Process) Listened() <-chan struct{} { return p.listened }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

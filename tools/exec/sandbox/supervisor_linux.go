@@ -39,6 +39,7 @@ type supervisor struct {
 	mu      sync.Mutex
 	denials []Denial
 	created map[string]bool // paths on the disk at which the tree was about to make a new file
+	served  map[int]string  // the ports on which the tree has begun to listen, each with the program as it names itself
 }
 
 // notification and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -70,7 +71,7 @@ const (
 func newSupervisor(listener *os.File, p Policy, c *instance, of *Process) *supervisor {
 	g := &supervisor{
 		listener: listener, policy: p, instance: c, process: of, reports: newReporter(of.command.before),
-		plain: map[string]bool{}, created: map[string]bool{},
+		plain: map[string]bool{}, created: map[string]bool{}, served: map[int]string{},
 	}
 	g.ctx, g.end = context.WithCancel(context.Background())
 	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
@@ -172,7 +173,7 @@ func (g *supervisor) judge(n *notification) (r response, later bool) {
 	case unix.SYS_CONNECT:
 		return g.connect(n)
 	case unix.SYS_LISTEN:
-		g.listen(n)
+		return g.listen(n), false
 	default:
 		g.changing(n, namesOf()[call])
 	}
