@@ -20,7 +20,7 @@ func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var lines []string
 	names := map[uint64]string{}
-	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -171,9 +171,11 @@ func TestUndoOfGit(t *testing.T) {
 			known := h.gitState()
 			then := tree(t, h.root)
 			c := h.join("s", free())
-			if result := c.bash("change", script); result.GetError() != nil {
+			result := c.bash("change", script)
+			if result.GetError() != nil {
 				t.Fatal(result)
 			}
+			want(t, told(result), "")
 			after := tree(t, h.root)
 			done := h.restore(before("s", 1))
 			if got := tree(t, h.root); got != then {

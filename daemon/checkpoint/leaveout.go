@@ -47,7 +47,7 @@ func Select(roots, environ []string, named []workspace.Change) *Selection {
 // moved. The gap is what is then missing; it has no path if that is nothing.
 func (s *Selection) LeavesOut(real string, goes bool) (gap workspace.Gap, out bool) {
 	if store := gitStore(real); store != "" {
-		if goes && !strings.HasPrefix(filepath.Base(real), "tmp_") && !strings.Contains(real[len(store):], "/.tmp-") && !strings.Contains(real, "incoming-") {
+		if goes && isStored(real) {
 			gap = workspace.Gap{Real: store, Why: whyObjects}
 		}
 		return gap, true
@@ -129,6 +129,13 @@ func gitStore(real string) string {
 		}
 	}
 	return ""
+}
+
+// isStored reports whether a path in a store is a file that git has finished.
+func isStored(real string) bool {
+	info, err := os.Lstat(real)
+	base := filepath.Base(real)
+	return err == nil && !info.IsDir() && !strings.HasSuffix(base, ".lock") && !strings.HasPrefix(base, "tmp_") && !strings.HasPrefix(base, ".tmp-") && !strings.Contains(real, "incoming-")
 }
 
 func isGitDir(dir string) bool {
