@@ -24,3 +24,6 @@ func (d *Daemon) SetRest(after time.Duration) { d.life.restAfter = after }
 
 // AtRest is how many sessions are at rest.
 func (d *Daemon) AtRest() int { return len(d.sessions.allAtRest()) }
+
+// Schedulers is how many principals have one.
+func (d *Daemon) Schedulers() int { return len(d.shares.all()) }

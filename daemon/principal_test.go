@@ -181,6 +181,9 @@ func TestHooksNotRemote(t *testing.T) {
 	c := alice.converse()
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "s", Roots: []string{h.root}, Options: hooks}}})
 	refused(t, c.closed(), codes.FailedPrecondition, "hooks_not_remote")
+	if n := h.d.Schedulers(); n != 0 {
+		t.Errorf("a session that could not be made left %d schedulers", n)
+	}
 	alice.join("s", nil)
 	c = alice.converse()
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{SessionId: "s", Options: hooks}}})
