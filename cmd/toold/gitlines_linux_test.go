@@ -193,9 +193,6 @@ func leaveAfterwards(t *testing.T, h *gitHouse) {
 			t.Parallel()
 			p, c := h.begin(t, l, fmt.Sprint("afterwards", i), "")
 			r := c.run("1", "sh ./work.sh")
-			if early := c.notices("moved_aside"); len(early) > 0 {
-				t.Errorf("it was moved while the call ran: %q", early)
-			}
 			p.wasUndone(t, l, textIn(r))
 			p.comesBack(t, l, textIn(r))
 		})
