@@ -58,7 +58,7 @@ var gitLeft = []gitLine{
 	{name: "attributes of a submodule", root: "main", path: ".git/modules/sub/info/attributes", script: `mkdir -p ${P%/*}; echo '*.txt filter=user' >$P`, then: "git -C sub status"},
 	{name: "a config.worktree", root: "main", path: ".git/config.worktree", script: `git config --worktree core.fsmonitor "$pwn"`, then: "git status"},
 	{name: "a config.worktree of a worktree", root: "main", path: ".git/worktrees/linked/config.worktree", script: `settings >$P`, keys: "core.fsmonitor", then: "git -C linked status"},
-	{name: "a commondir", root: "main", path: ".git/commondir", script: `echo /nowhere >.git/new; mv .git/new $P`, then: "git status"},
+	{name: "a commondir", root: "main", path: ".git/commondir", script: `echo gone >.git/new; mv .git/new $P`, then: "git status"},
 	{name: "a setting", root: "main", path: "deep/a/b/repo/.git/config", script: `git -C deep/a/b/repo config core.fsmonitor "$pwn"`, keys: "core.fsmonitor", then: "git -C deep/a/b/repo status"},
 	{name: "a setting in an open file", root: "main", path: "deep/a/b/repo/.git/config", script: `exec 3>>$P; sleep 0.5; settings >&3`, keys: "core.fsmonitor", then: "git -C deep/a/b/repo status"},
 	{
