@@ -147,3 +147,13 @@ func TestUndoEverything(t *testing.T) {
 	h.restore(before("s", 1))
 	compare("undone again", was)
 }
+
+// TestUndoOfALoop: a directory whose place a link to itself has taken comes back with what was in it.
+func TestUndoOfALoop(t *testing.T) {
+	h := serve(t)
+	inside := h.file("d/e/a", "first\n")
+	c := h.join("s", free())
+	c.bash("loop", "rm -r d/e; ln -s e d/e")
+	h.restore(before("s", 1))
+	holds(t, inside, "first\n")
+}

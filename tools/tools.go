@@ -126,6 +126,9 @@ type Path struct {
 	Name  string
 	Tree  bool // includes everything below it
 	Entry bool // the directory entry itself; a link there is not followed
+	// Literal means that no link is followed, on the way to Name either: whatever acts on the path
+	// follows none.
+	Literal bool
 	Names bool // only names and metadata of what is below it are read, no content
 	// Unnamed is set if the path stands for whatever else a command may read.
 	Unnamed bool

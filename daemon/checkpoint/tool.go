@@ -49,11 +49,9 @@ type Reason struct {
 func (s *Store) Tool(plan *Plan, again func() (*Plan, error), done func([]workspace.RestoreStep)) tools.Tool {
 	var writes []tools.Path
 	for _, step := range plan.Steps {
-		// Where a directory comes in the place of a link, names below it lead elsewhere as long as that stands.
-		linked := step.Want.Kind == workspace.Directory && step.Now.Kind == workspace.Link
-		writes = append(writes, tools.Path{Name: workspace.NameOf(step.Real), Entry: true, Tree: linked})
+		writes = append(writes, tools.Path{Name: workspace.NameOf(step.Real), Literal: true})
 		if step.From != "" && !step.Twin {
-			writes = append(writes, tools.Path{Name: workspace.NameOf(step.From), Entry: true}) // which gets another name
+			writes = append(writes, tools.Path{Name: workspace.NameOf(step.From), Literal: true}) // which gets another name
 		}
 	}
 	shown := plan.Digest()

@@ -114,7 +114,10 @@ type scene struct {
 // add resolves one declared path and notes it among the facts.
 func (s scene) add(ctx context.Context, path tools.Path, write bool) (workspace.Path, error) {
 	resolve := s.Places.Resolve
-	if path.Entry {
+	switch {
+	case path.Literal:
+		resolve = s.Places.Literal
+	case path.Entry:
 		resolve = s.Places.ResolveEntry
 	}
 	real, err := resolve(s.dir, path.Name)

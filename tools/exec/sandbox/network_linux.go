@@ -72,6 +72,8 @@ func (n *network) Close() error {
 	if own != nil {
 		_ = own.Close() // it waits for requests, which may look up their clients
 	}
+	n.mu.Lock() // a process that has ended may still be asked on which ports it listens
+	defer n.mu.Unlock()
 	return errors.Join(n.diag.Close(), n.namespace.file.Close())
 }
 

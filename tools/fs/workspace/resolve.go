@@ -115,6 +115,25 @@ func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
 	return p, nil
 }
 
+// Literal returns the path that name is, which is absolute or relative to dir, without following any
+// link.
+func (w *Workspace) Literal(dir, name string) (Path, error) {
+	name, err := absolute(dir, name)
+	if err != nil {
+		return Path{}, err
+	}
+	name = filepath.Clean(name)
+	p := w.path(name, name, Path{Exists: true})
+	for at := p.Real; at != "/"; at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); err == nil {
+			break
+		}
+		p.Exists = false
+		p.Missing++
+	}
+	return p, nil
+}
+
 // at returns where the walk of the name has ended.
 func (p Path) at() string {
 	if p.Mapped {
