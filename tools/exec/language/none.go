@@ -33,6 +33,9 @@ func (*Set) Unavailable() string { return unbuilt }
 // Check returns a fault no_language_server.
 func (*Set) Check(string) error { return none() }
 
+// Used returns false.
+func (*Set) Used() bool { return false }
+
 // Runs returns false.
 func (*Set) Runs(string) bool { return false }
 
