@@ -129,7 +129,7 @@ type Path struct {
 	// Literal means that no link is followed, on the way to Name either: whatever acts on the path
 	// follows none.
 	Literal bool
-	Names bool // only names and metadata of what is below it are read, no content
+	Names   bool // only names and metadata of what is below it are read, no content
 	// Unnamed is set if the path stands for whatever else a command may read.
 	Unnamed bool
 	// Manner is how a command writes the file.
