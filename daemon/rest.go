@@ -21,13 +21,9 @@ import (
 	"github.com/toold/toold/scheduler/pipeline"
 )
 
-const (
-	// restAfter is how long a session is unused before it rests. Ours: longer than between two calls of a client that
-	// attaches for each.
-	restAfter = maintenanceTick
-	// restingBytes is about what a session takes in memory beside what its clients have it hold.
-	restingBytes = 80 << 10
-)
+// restAfter is how long a session is unused before it rests. Ours: longer than between two calls of a
+// client that attaches for each.
+const restAfter = maintenanceTick
 
 // errResting is why a session that is about to rest takes no stream and no call. It is at rest once
 // its gone is closed, and can be brought back.
@@ -94,10 +90,10 @@ func (x *sessionSet) rest(s *session) {
 	delete(x.open, s.name)
 	x.resting[s.name] = r
 	x.mu.Unlock()
-	x.d.reclaimer.released(restingBytes)
 	s.release()
 	close(s.gone)
-	signal(x.d.life.wake) // to close it may be due sooner than what was due before
+	signal(x.d.reclaimer.wake) // however little it was: the next one may rest much later
+	signal(x.d.life.wake)      // to close it may be due sooner than what was due before
 }
 
 // endLeft ends the turns that a client has left open, whose calls have all ended, and reports

@@ -133,6 +133,9 @@ func (c *crowd) hold(ctx context.Context, n int) error {
 	switch {
 	case err == nil:
 		c.count(holding, "")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held = n
 		return nil
 	case status.Code(err) != codes.ResourceExhausted:
 		return err
@@ -191,12 +194,12 @@ func (c *crowd) print(ctx context.Context, n int) error {
 
 // keeps checks that a session still has its options.
 func (c *crowd) keeps(ctx context.Context) error {
-	got, err := c.conn.Sessions.GetSession(ctx, &tooldv1.GetSessionRequest{SessionId: holder(0)})
+	got, err := c.conn.Sessions.GetSession(ctx, &tooldv1.GetSessionRequest{SessionId: holder(c.held)})
 	if err != nil {
 		return err
 	}
-	if got.GetSession().GetOptions().GetSettingsJson() != c.settings(0) {
-		return violation{fmt.Errorf("%s has lost its settings", holder(0))}
+	if got.GetSession().GetOptions().GetSettingsJson() != c.settings(c.held) {
+		return violation{fmt.Errorf("%s has lost its settings", holder(c.held))}
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ type crowd struct {
 	mu     sync.Mutex // guards the rest
 	polite []*wire.Stream
 	counts map[string]int // of what was taken and of what was refused, by kind and limit
+	held   int            // the number of a holder whose options were taken
 }
 
 // memory burdens a daemon with everything at once, has the command line list the sessions, and waits until the memory is given
