@@ -145,6 +145,7 @@ var imports = map[string][]string{
 	"tools/exec/spool":                {},
 	"tools/todo":                      {"tools"},
 	"tools/toolsearch":                {"tools", "tools/fault", "tools/text/nearest"},
+	"tools/tooltest/ownspace":         {},
 	"tools/tooltest": {
 		"tools", "tools/exec/background", "tools/fault", "tools/exec/language", "tools/fs/pathname", "tools/exec/sandbox", "tools/exec/spool",
 		"tools/fs/workspace",

@@ -32,7 +32,7 @@ func (p Port) String() string {
 	case PortOpen:
 		return fmt.Sprintf("Port %d is open to the user: open %s in a browser on this machine.", p.Number, p.URL)
 	case PortAsked:
-		return fmt.Sprintf("%s. The user is asked whether to open it; after a yes it is %s in a browser on this machine.", inside, p.URL)
+		return fmt.Sprintf("%s. The user is asked whether to open it, or will be in a moment; after a yes it is %s in a browser on this machine.", inside, p.URL)
 	case PortRefused:
 		return inside + ": the user did not allow it to be opened."
 	case PortNever:

@@ -116,7 +116,7 @@ var demands = []struct {
 			"a host that nothing names is asked about while the connection waits, and what one call was allowed is not another's",
 			by("yes", "TestHostAnswers", "TestHostOfAnotherCall", "TestInstallFromAllowedHost", "TestClientsOfOneProxy"),
 			by("no sockets: nothing is asked for", "TestDoors"),
-			by("no: nothing tells whose a connection is, so the host is refused", "TestSystemWithoutNamespaces"),
+			by("no: nothing shows which call a connection belongs to, so the host is refused", "TestSystemWithoutNamespaces"),
 		},
 		{
 			"processes connect to what their own session listens on",

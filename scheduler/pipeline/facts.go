@@ -25,13 +25,7 @@ import (
 func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, error) {
 	rules, effects := c.rights.Rules, c.parsed.effects
 	c.environ = env.Environ
-	f := &permission.Facts{
-		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, External: effects.External,
-		Reason: effects.Reason, Unknown: effects.Unknown, Dir: env.Dir, Unconfined: effects.Unconfined,
-	}
-	if rules.AboutParameters() {
-		f.Input = scalars(c.parsed.input)
-	}
+	f := c.declaredFacts(env.Dir)
 	places, home := c.rights.located(f, env), repo.Getenv(env.Environ, "HOME")
 	s := scene{
 		Rights: &c.rights, f: f, unmounted: c.rights.unmounted(f), dir: env.Dir, home: home, environ: env.Environ,
@@ -41,7 +35,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	grant := workspace.Grant{Call: c.Key, Dir: env.Dir, ReadDenied: c.deniesRead(rules)}
 	for _, path := range effects.Reads {
 		if path.By > 0 && path.Unnamed && !effects.Commands[path.By-1].ReadOnly && !(effects.Commands[path.By-1].Vague && rules.AboutReading()) {
-			continue // a program that may do anything may read anything: leave to run it is leave for that
+			continue // a program that may do anything may read anything: permission to run it covers that
 		}
 		if len(effects.Commands) > 0 && isOwnProcess(path.Name) {
 			f.Accesses = append(f.Accesses, permission.Access{Named: path.Name, Real: path.Name, Inside: true, Names: path.Names, By: path.By, Part: path.Part})
@@ -72,7 +66,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		return nil, err
 	}
 	f.Critical = damage.Find(effects.Commands, names, damage.Around{Dir: env.Dir, Home: home, Roots: places.Roots(), Environ: env.Environ})
-	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else leave to go outside is not asked
+	f.Unconfined = f.Unconfined && !c.rights.Confining.Off && !c.rights.Escape.Excludes(f) // else permission to leave is not asked for
 	if err := c.reach(f); err != nil {
 		return nil, err
 	}
@@ -84,6 +78,19 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil
+}
+
+// declaredFacts returns the facts that need no look at the present state.
+func (c *Call) declaredFacts(dir string) *permission.Facts {
+	effects := c.parsed.effects
+	f := &permission.Facts{
+		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, External: effects.External,
+		Reason: effects.Reason, Unknown: effects.Unknown, Dir: dir, Unconfined: effects.Unconfined,
+	}
+	if c.rights.Rules.AboutParameters() {
+		f.Input = scalars(c.parsed.input)
+	}
+	return f
 }
 
 // touched is a digest of what a call would reach: a yes is for that, however it is named.

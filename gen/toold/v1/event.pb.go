@@ -1145,12 +1145,14 @@ func (x *Ground) GetCode() string {
 	return ""
 }
 
-// A call needs an answer before it may run. It holds no slot meanwhile.
+// A question for the user. One about whether a call may run holds no slot. One that comes in the middle of a call keeps the
+// call's slot. One about a port is about no call: tool_name is "Port", tool_use_id is empty, and input_json has port, url,
+// program, task_id and command.
 type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Named by the Answer.
 	QuestionId string `protobuf:"bytes,1,opt,name=question_id,json=questionId,proto3" json:"question_id,omitempty"`
-	// The call.
+	// The call; empty: a background task waits to connect, a port or a server is to be opened or started.
 	ToolUseId string `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// The tool's name.
 	ToolName string `protobuf:"bytes,3,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
@@ -1175,7 +1177,8 @@ type Question struct {
 	// What the call would run, read, write and contact, one a line, with where each path leads. A yes is for that: if it
 	// comes to something else by then, it is asked again.
 	Effects []string `protobuf:"bytes,13,rep,name=effects,proto3" json:"effects,omitempty"`
-	// Set when it is the tool that asks, in the middle of its call, and not whether the call may run: JSON Schema of what the
+	// Set when the question is not whether the call may run: a tool asks in the middle of its call, a process waits to connect,
+	// a server is to be started, or a port is to be opened. JSON Schema of what the
 	// answer's updated_input_json is to hold, "{}" when a yes or a no is all. A DENY is then an answer, and stops nothing.
 	FormSchemaJson string `protobuf:"bytes,14,opt,name=form_schema_json,json=formSchemaJson,proto3" json:"form_schema_json,omitempty"`
 	// Set when a process of the running call, or of the background task that it has left, waits to connect to a host. A yes
@@ -1385,7 +1388,8 @@ func (x *Connection) GetProgram() string {
 	return ""
 }
 
-// A question no longer matters: it was answered elsewhere, or its call has ended.
+// A question no longer matters: it was answered elsewhere, its call has ended, settings decide it by now, or nothing
+// listens on the port any more.
 type QuestionWithdrawn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the Question.

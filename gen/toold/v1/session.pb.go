@@ -31,7 +31,7 @@ const (
 	PortState_PORT_STATE_UNSPECIFIED PortState = 0
 	// At its url.
 	PortState_PORT_STATE_OPEN PortState = 1
-	// The user is asked about it.
+	// The user is asked about it, or will be.
 	PortState_PORT_STATE_ASKED PortState = 2
 	// The user has said no.
 	PortState_PORT_STATE_REFUSED PortState = 3

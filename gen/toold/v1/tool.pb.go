@@ -616,7 +616,7 @@ type Attach struct {
 	// Absolute paths of directories; the first is the working directory. Only when the session is new.
 	Roots []string `protobuf:"bytes,3,rep,name=roots,proto3" json:"roots,omitempty"`
 	// The client's environment, from which that of child processes is made. Empty: PATH, HOME, USER, SHELL, LANG, LC_*
-	// and TMPDIR of the daemon. Never on the disk but encrypted, with a key that is only in the daemon's memory.
+	// and TMPDIR of the daemon. Written to the disk only encrypted; the key is only in the daemon's memory.
 	Env map[string]string `protobuf:"bytes,4,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Who the client is.
 	Client *ClientInfo `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`

@@ -136,7 +136,7 @@ const (
 // go where their Client may. It serves until its result is closed, which also closes the listener.
 type Outlet func(net.Listener, Clients) io.Closer
 
-// Clients returns whose a connection to a way out is, by its remote address. In Fast there is one
+// Clients returns the client that a connection to a way out belongs to, by its remote address. In Fast there is one
 // way out for each Policy, any process of the machine reaches it, and user, the name that the
 // process has given itself, is all that tells trees apart. false: the connection is no client's.
 type Clients func(remote, user string) (Client, bool)

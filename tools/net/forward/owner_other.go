@@ -4,5 +4,5 @@ package forward
 
 import "net"
 
-// isOwn reports false: only Linux reports whose a connection is.
+// isOwn reports false: only Linux reports which user a connection belongs to.
 func isOwn(*net.TCPConn) bool { return false }
