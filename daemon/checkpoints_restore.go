@@ -40,19 +40,25 @@ type restore struct {
 }
 
 // Restore puts files back, or reports what would be done.
-func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (*tooldv1.RestoreResponse, error) {
-	d := x.daemon
-	who := principalOf(ctx)
-	r := &restore{daemon: d, request: request, of: request.GetSessionId()}
-	var err error
-	if r.session, r.judge, err = d.restorable(ctx, request); err != nil {
-		return nil, err
-	}
+func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreRequest) (response *tooldv1.RestoreResponse, err error) {
+	r := &restore{daemon: x.daemon, request: request, of: request.GetSessionId()}
+	err = awake(func() (_ *session, err error) {
+		r.session, r.judge, err = x.daemon.restorable(ctx, request)
+		return r.session, err
+	}, func(*session) (err error) {
+		response, err = r.respond(ctx)
+		return err
+	})
+	return response, err
+}
+
+// respond works out what would be done, and does it unless it is only to be reported.
+func (r *restore) respond(ctx context.Context) (_ *tooldv1.RestoreResponse, err error) {
 	if r.plan, err = r.work(); err != nil {
 		return nil, err
 	}
 	response := r.response()
-	if request.GetDryRun() {
+	if r.request.GetDryRun() {
 		return response, nil
 	}
 	if err := r.refusal(); err != nil {
@@ -62,7 +68,7 @@ func (x *sessionServer) Restore(ctx context.Context, request *tooldv1.RestoreReq
 		return response, nil
 	}
 	if r.session == nil {
-		if r.session, err = d.sessions.newSession(who, "", r.judge.meta.Roots, nil, anonymous); err != nil {
+		if r.session, err = r.daemon.sessions.newSession(principalOf(ctx), "", r.judge.meta.Roots, nil, anonymous); err != nil {
 			return nil, err
 		}
 		defer func() { _ = r.session.close("its restore is done") }() // it never rests

@@ -243,7 +243,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 		at.s.tools.startServers()
 		defer at.s.asker.askApproval()
 	}
-	defer at.s.ports.review() // a client may be able to answer now
+	defer at.s.ports.clientCame()
 	defer at.s.tools.announceTools()
 	at.s.intake.alone(func(in inlet) {
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })

@@ -75,7 +75,18 @@ func (f *portForwarder) review() {
 	f.look()
 }
 
-// served returns the ports on which tasks listen; of two tasks the older one counts.
+// clientCame reviews the ports if one of them could not be asked about, now that a client came.
+func (f *portForwarder) clientCame() {
+	f.mu.Lock()
+	waits := f.count(func(p *servedPort) bool { return p.State == tools.PortUnanswered }) > 0
+	f.mu.Unlock()
+	if waits {
+		f.s.goUnlessStopping(func(context.Context) { f.review() })
+	}
+}
+
+// served returns the ports on which tasks listen; if two tasks listen on one port, the older one
+// counts.
 func (f *portForwarder) served() map[int]*servedPort {
 	ports := map[int]*servedPort{}
 	for _, task := range f.s.tasks.running() {
@@ -167,8 +178,8 @@ func (f *portForwarder) end(p *servedPort) {
 	}
 }
 
-// notify notifies clients of a port whose state was another one before. Of a question they have the
-// question itself.
+// notify notifies clients of a port whose state was another one before. A question is its own
+// notice.
 func (f *portForwarder) notify(p *servedPort, before tools.PortState) {
 	text := fmt.Sprintf("%s The background task is %s, and the program that listens states its command line as: %s", p.Port, p.task.ID, p.Program)
 	switch p.State {

@@ -53,7 +53,7 @@ func (at *attachments) restsIn() (wait time.Duration) {
 	at.s.update(func(its *state) {
 		if wait = -1; at.s.mayRest(its) {
 			after := at.s.daemon.life.restAfter
-			wait = max(0, after-time.Since(its.used), after-time.Since(its.since))
+			wait = max(0, after-time.Since(its.used), after-time.Since(its.found))
 		}
 	})
 	return wait
@@ -73,11 +73,11 @@ func (s *session) mayRest(its *state) bool {
 
 // rest has the session rest, unless it is used meanwhile.
 func (x *sessionSet) rest(s *session) {
-	if s.intake.endLeft() {
+	if s.intake.endIdleTurns() {
 		signal(x.d.life.wake)
 		return
 	}
-	r, err := s.laidDown()
+	r, err := s.putAside()
 	if err != nil {
 		x.d.Log.Warn("what a session has could not be put aside: it stays in memory", zap.String("session", s.name), zap.Error(err))
 		return
@@ -86,19 +86,19 @@ func (x *sessionSet) rest(s *session) {
 		return
 	}
 	s.halt(errResting)
+	s.release() // while requests still wait for gone: the next session of this name has the same outputs
 	x.mu.Lock()
 	delete(x.open, s.name)
 	x.resting[s.name] = r
 	x.mu.Unlock()
-	s.release()
 	close(s.gone)
 	signal(x.d.reclaimer.wake) // however little it was: the next one may rest much later
 	signal(x.d.life.wake)      // to close it may be due sooner than what was due before
 }
 
-// endLeft ends the turns that a client has left open, whose calls have all ended, and reports
+// endIdleTurns ends the turns that a client has left open, whose calls have all ended, and reports
 // whether there were any. Their hooks may take a while.
-func (i *intake) endLeft() (any bool) {
+func (i *intake) endIdleTurns() (any bool) {
 	i.alone(func(in inlet) {
 		var left []*turn
 		i.s.update(func(its *state) {
@@ -114,13 +114,20 @@ func (i *intake) endLeft() (any bool) {
 	return any
 }
 
-// laidDown marks the session as one that is about to rest, and returns what is kept of it; nil: it
-// is in use.
-func (s *session) laidDown() (r *resting, err error) {
-	if err := s.recorded(); err != nil {
-		return nil, err
+// putAside marks the session as one that is about to rest, and returns what is kept of it; nil: it
+// is in use, or not all of it is in the journal yet.
+func (s *session) putAside() (r *resting, err error) {
+	if gone := s.daemon.journal.Present(); gone != nil {
+		return nil, gone
 	}
-	tail, before := s.tailAndEnv()
+	var tail *journal.Pending
+	var before map[string]string
+	s.update(func(its *state) { tail, before = its.ledger.tail, its.shell.env })
+	if tail != nil {
+		if _, err := tail.Wait(); err != nil {
+			return nil, err
+		}
+	}
 	box, err := seal(s.daemon.inState(restingDir), before)
 	if err != nil {
 		return nil, err
@@ -143,28 +150,19 @@ func (s *session) laidDown() (r *resting, err error) {
 	return r, nil
 }
 
-// recorded returns when everything of the session so far is in the journal, and that is where it
-// belongs.
-func (s *session) recorded() error {
-	if gone := s.daemon.journal.Present(); gone != nil {
-		return gone
-	}
-	tail, _ := s.tailAndEnv()
-	if tail == nil {
-		return nil
-	}
-	_, err := tail.Wait()
-	return err
-}
-
-func (s *session) tailAndEnv() (tail *journal.Pending, env map[string]string) {
-	s.update(func(its *state) { tail, env = its.ledger.tail, its.shell.env })
-	return tail, env
-}
-
-// usedWithin reports whether a client has used the session, or it was brought back, in that time.
+// usedWithin reports whether a client has used the session, or it was found for a request, in that
+// time.
 func (its *state) usedWithin(span time.Duration) bool {
-	return time.Since(its.used) < span || time.Since(its.since) < span
+	return time.Since(its.used) < span || time.Since(its.found) < span
+}
+
+// keepAwake keeps the session from resting for a while, for the request that it was found for. It
+// reports false if the session is about to rest already.
+func (s *session) keepAwake() bool {
+	return view(s, func(its *state) bool {
+		its.found = time.Now()
+		return !its.resting
+	})
 }
 
 // restingDir is where environments of sessions at rest are, in the state directory.
@@ -264,7 +262,7 @@ func (x *sessionSet) allAtRest() (all []*resting) {
 	return all
 }
 
-// describe returns what a list says of the session; info is from the journal.
+// describe returns the session as ListSessions shows it; info is from the journal.
 func (r *resting) describe(info journal.Info) *tooldv1.Session {
 	wire := proto.CloneOf(r.listed)
 	wire.FirstKeptSeq, wire.LastSeq = info.First, info.Last

@@ -148,7 +148,7 @@ func (x *sessionServer) watcher(request *tooldv1.WatchRequest, g tooldv1.Session
 	if err := s.attachments.watch(st); err != nil {
 		return nil, err
 	}
-	s.ports.review() // a client may be able to answer now
+	s.ports.clientCame()
 	return st, nil
 }
 
@@ -251,10 +251,18 @@ func (x *sessionServer) CloseSession(ctx context.Context, request *tooldv1.Close
 
 // openSession returns the session that a request names, if the client owns it and it is not closed.
 func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*session, error) {
-	if s, err := x.bringBackFor(principalOf(ctx), request.GetSessionId()); s != nil || err != nil {
-		return s, err
+	for {
+		s, err := x.bringBackFor(principalOf(ctx), request.GetSessionId())
+		switch {
+		case err != nil:
+			return nil, err
+		case s == nil:
+			return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", convert.Short(request.GetSessionId()))
+		case s.keepAwake():
+			return s, nil
+		}
+		<-s.gone
 	}
-	return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", convert.Short(request.GetSessionId()))
 }
 
 // openCalls returns the keys of the calls that run or are asked about.

@@ -38,7 +38,7 @@ type state struct {
 
 	options  *tooldv1.Options
 	used     time.Time // when a client last used the session
-	since    time.Time // when it was put together
+	found    time.Time // when it was put together, or last found for a request
 	stopping bool      // takes nothing more
 	resting  bool      // it is stopping in order to rest
 }
@@ -109,7 +109,7 @@ type shell struct {
 func newState(log *journal.Log) state {
 	now := time.Now()
 	return state{
-		options: &tooldv1.Options{}, used: now, since: now,
+		options: &tooldv1.Options{}, used: now, found: now,
 		ledger: ledger{
 			log:   log,
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
