@@ -19,6 +19,7 @@ import (
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -150,6 +151,12 @@ type Rights struct {
 	// Confining is how the processes of calls are confined.
 	Confining Confining
 	Common    hook.Input // the fields that all events share
+}
+
+// isNo reports whether the error of a question is a client's no.
+func isNo(err error) (no *fault.Error, is bool) {
+	no, is = errors.AsType[*fault.Error](err)
+	return no, is && no.Code == "client_denied"
 }
 
 // ErrMoot means that a question was withdrawn because what it depends on has changed.

@@ -34,7 +34,7 @@ type Confining struct {
 	// Programs are directories of PATH below home, which are protected in the roots as what runs by itself is.
 	Programs []string
 	Network  sandbox.Network
-	// HostsManaged: only the administrator says which hosts processes may reach, so nothing is asked.
+	// HostsManaged: only the administrator decides which hosts processes may reach, so nothing is asked.
 	HostsManaged bool
 	UnixSockets  bool
 	Limits       sandbox.Limits

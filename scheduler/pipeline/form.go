@@ -6,14 +6,12 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 )
 
 // asking returns the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile;
@@ -34,8 +32,8 @@ func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools
 		resume := watch.pause()
 		input, err := c.session.Ask(ctx, c, q)
 		resume()
-		if said, ok := errors.AsType[*fault.Error](err); ok && said.Code == "client_denied" {
-			return tools.Reply{Why: said.Message}, nil
+		if no, is := isNo(err); is {
+			return tools.Reply{Why: no.Message}, nil
 		}
 		return tools.Reply{Yes: err == nil, Content: json.RawMessage(input)}, err
 	}
@@ -50,6 +48,7 @@ type stopwatch struct {
 	since time.Time     // when it last started
 	left  time.Duration // of the limit then
 	still time.Duration // how long it stood still before
+	over  bool          // it has ended
 }
 
 // newStopwatch returns a running stopwatch, which the caller ends. At the limit the context's cause
@@ -62,7 +61,9 @@ func newStopwatch(ctx context.Context, limit time.Duration) (_ context.Context, 
 		s.timer = time.AfterFunc(limit, func() { cancel(tools.ErrTimeout) })
 	}
 	return ctx, s, func() {
-		if s.timer != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.over = true; s.timer != nil {
 			s.timer.Stop()
 		}
 		cancel(nil)
@@ -83,10 +84,17 @@ func (s *stopwatch) pause() (resume func()) {
 		defer s.mu.Unlock()
 		s.since = time.Now()
 		s.still += s.since.Sub(paused)
-		if s.timer != nil {
+		if s.timer != nil && !s.over {
 			s.timer.Reset(s.left)
 		}
 	}
+}
+
+// isOver reports whether the run has ended.
+func (s *stopwatch) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }
 
 // took returns how long it has run until now, and how long it stood still.

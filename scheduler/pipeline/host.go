@@ -22,28 +22,29 @@ import (
 // HostLimits are how long connections wait for answers.
 type HostLimits struct {
 	Connection time.Duration // each
-	Call       time.Duration // all of one call together, while at least one waits
+	Call       time.Duration // all of one call together until its result, while at least one waits
 }
 
 // hosts are the hosts that the processes of one call may reach by answers. It is safe for concurrent
 // use, and outlives the call with what the call leaves running.
 type hosts struct {
-	call  *Call
-	title string
-	held  hold
+	call *Call
+	held hold
 
 	mu      sync.Mutex
 	answers map[string]sandbox.Answer // by host: what was answered for this call
 }
 
-// askingHosts returns the way of the call's processes to ask about hosts; nil: nothing is asked,
-// since the call changes nothing, its processes are not told apart, or the administrator decides.
+// askingHosts returns the function by which the call's processes ask about hosts; nil: nothing is
+// asked, since the call only reads or starts no process, its processes are not told apart, or the
+// administrator decides.
 func (c *Call) askingHosts(watch *stopwatch) func(context.Context, sandbox.Host) sandbox.Answer {
 	conf := c.rights.Confining
-	if conf.HostsManaged || c.ReadOnly() || c.rights.outside(c.facts) || !conf.fully() {
+	starts := c.parsed.effects.Opaque || c.parsed.effects.External != "" || len(c.parsed.effects.Commands) > 0
+	if conf.HostsManaged || !starts || c.ReadOnly() || c.rights.outside(c.facts) || !conf.fully() {
 		return nil
 	}
-	h := &hosts{call: c, title: c.Title(), answers: map[string]sandbox.Answer{}}
+	h := &hosts{call: c, answers: map[string]sandbox.Answer{}}
 	h.held = hold{watch: watch, limits: c.session.HostLimits()}
 	return h.ask
 }
@@ -88,18 +89,19 @@ func (h *hosts) put(ctx context.Context, q Question) (answer sandbox.Answer, sur
 		defer h.mu.Unlock()
 		h.answers[q.Host.Name] = said
 	})
-	said, _ := errors.AsType[*fault.Error](err)
+	_, isDenied := isNo(err)
+	_, cannotAsk := errors.AsType[*fault.Error](err)
 	switch {
 	case err == nil:
 		return sandbox.Permitted, true
 	case errors.Is(err, ErrMoot):
 		return "", false
-	case said == nil:
-		return sandbox.Unanswered, true
-	case said.Code == "client_denied":
+	case isDenied:
 		return sandbox.NotPermitted, true
+	case cannotAsk:
+		return "", true
 	}
-	return "", true
+	return sandbox.Unanswered, true
 }
 
 // question returns the question about a host.
@@ -115,7 +117,7 @@ func (h *hosts) question(to sandbox.Host, v permission.Verdict, rights *Rights) 
 	f := permission.Connecting(to.Name)
 	v.Text = fmt.Sprintf("A program of this command that calls itself %q waits to connect to port %d of %s. %s A yes counts for all ports, a no for the rest of this call.", to.Program, to.Port, to.Name, v.Text)
 	return Question{
-		Tool: h.call.Name, Title: fmt.Sprintf("%s: connect to %s?", h.title, to), Input: string(input), Digest: DigestOf(string(input)),
+		Tool: h.call.Name, Title: fmt.Sprintf("%s: connect to %s?", h.call.Title(), to), Input: string(input), Digest: DigestOf(string(input)),
 		Facts: f, Verdict: v, Suggestions: permission.Suggest(f, v, rights.Anchors), Form: &tools.Form{}, Host: &to,
 	}
 }
@@ -156,8 +158,11 @@ func (h *hold) begin(ctx context.Context) (_ context.Context, release func()) {
 	if h.waiting++; h.waiting == 1 {
 		h.since, h.resume = now, h.watch.pause()
 	}
-	left := h.limits.Call - h.spent - now.Sub(h.since)
-	ctx, cancel := context.WithTimeout(ctx, min(h.limits.Connection, left))
+	longest := h.limits.Connection
+	if !h.watch.isOver() { // a background task goes on without
+		longest = min(longest, h.limits.Call-h.spent-now.Sub(h.since))
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	return ctx, func() {
 		cancel()
 		h.mu.Lock()
