@@ -18,9 +18,9 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// manyPortQuestions is how many questions about ports of a session are open at the same time; ours.
+// maxPortQuestions is how many questions about ports of a session are open at the same time; ours.
 // Programs that listen on more, such as tests, are asked about one after the other.
-const manyPortQuestions = 3
+const maxPortQuestions = 3
 
 // portQuestions begins the keys of the questions about ports.
 const portQuestions = "port:"
@@ -39,12 +39,6 @@ type openedPort struct {
 // askPort asks whether the port may be opened, unless the question is open already or has to wait,
 // and returns the state that the port has meanwhile.
 func (ask *asker) askPort(its *state, p *servedPort) tools.PortState {
-	open := 0
-	for key, a := range its.questions.asked {
-		if strings.HasPrefix(key, portQuestions) && !a.done {
-			open++
-		}
-	}
 	switch {
 	case its.stopping:
 		return tools.PortUnanswered
@@ -52,7 +46,7 @@ func (ask *asker) askPort(its *state, p *servedPort) tools.PortState {
 		return tools.PortAsked
 	case !ask.answerable(its):
 		return tools.PortUnanswered
-	case open >= manyPortQuestions, time.Since(p.since) < portTick:
+	case its.questions.openUnder(portQuestions) >= maxPortQuestions, time.Since(p.since) < portTick:
 		return tools.PortAsked // soon
 	case ask.open(its, ask.ofPort(p.Number), portQuestion(p)) == nil:
 		return tools.PortUnanswered

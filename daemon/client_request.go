@@ -67,7 +67,7 @@ func (st *stream) wakeUp() {
 	signal(st.poked)
 }
 
-// sendRequests sends what its client is to do, and is not to do any more. Each request is taken
+// sendRequests sends what its client is to do, and what it need no longer do. Each request is taken
 // just before it is sent: while another is sent it may be reassigned, or its call may end.
 func (st *stream) sendRequests() error {
 	for {

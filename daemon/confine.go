@@ -138,27 +138,38 @@ func clientOf(tree sandbox.Client) egress.Client {
 	c := egress.Client{
 		Policy: egress.Policy{Allowed: tree.Network.Allowed, Denied: tree.Network.Denied},
 		Refused: func(r egress.Refusal) {
-			tree.Denied(sandbox.Denial{Operation: sandbox.Connecting, Target: r.Host, Count: 1, Answer: answers[r.Reason]})
+			tree.Denied(sandbox.Denial{Operation: sandbox.Connecting, Target: r.Host, Count: 1, Answer: answerOf(r.Reason)})
 		},
 	}
 	if tree.Ask != nil {
 		c.Ask = func(ctx context.Context, host string, port uint16) egress.Reason {
-			return refusals[tree.Ask(ctx, sandbox.Host{Name: host, Port: port})]
+			return reasonOf(tree.Ask(ctx, sandbox.Host{Name: host, Port: port}))
 		}
 	}
 	return c
 }
 
-// refusals are the proxy's reasons by what a question about a host has come to, and answers the
-// other way round.
-var (
-	refusals = map[sandbox.Answer]egress.Reason{
-		sandbox.Permitted: "", "": egress.NotAllowed, sandbox.NotPermitted: egress.NotPermitted, sandbox.Unanswered: egress.Unanswered,
+// reasonOf returns the proxy's reason for what a question about a host has come to; empty: it may be
+// reached.
+func reasonOf(a sandbox.Answer) egress.Reason {
+	switch a {
+	case sandbox.Permitted:
+		return ""
+	case "":
+		return egress.NotAllowed
 	}
-	answers = map[egress.Reason]sandbox.Answer{egress.NotPermitted: sandbox.NotPermitted, egress.Unanswered: sandbox.Unanswered}
-)
+	return egress.Reason(a) // the codes are the same
+}
 
-func pathOf(e settings.Entry) string { return e.Text }
+// answerOf returns what a question had come to that led to a refusal; empty: none was asked.
+func answerOf(r egress.Reason) sandbox.Answer {
+	if r == egress.NotPermitted || r == egress.Unanswered {
+		return sandbox.Answer(r)
+	}
+	return ""
+}
+
+func textOf(e settings.Entry) string { return e.Text }
 
 func entryPath(e settings.Entry) string { return realPath(e.Text) }
 

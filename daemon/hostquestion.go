@@ -18,7 +18,7 @@ import (
 )
 
 // maxHostQuestions is how many questions about hosts a session has open: as many as a person can
-// overlook. Further hosts wait until one is closed.
+// keep track of. Further hosts wait until one is closed.
 const maxHostQuestions = 3
 
 // hostQuestions begins the keys of questions about hosts; keys of calls begin otherwise.
@@ -47,7 +47,7 @@ func (ask *asker) AskHost(ctx context.Context, c *pipeline.Call, q pipeline.Ques
 			}
 			if a = ask.openHost(its, c, q, answered); a != nil {
 				next = a.settled
-			} else if ask.answerable(its) && its.questions.openHosts() >= maxHostQuestions {
+			} else if ask.answerable(its) && its.questions.openUnder(hostQuestions) >= maxHostQuestions {
 				next = its.questions.freed
 			}
 		})
@@ -76,7 +76,7 @@ func (ask *asker) openHost(its *state, c *pipeline.Call, q pipeline.Question, an
 	if a := its.questions.asked[about.key]; a != nil && !a.done {
 		return a
 	}
-	if its.stopping || its.questions.openHosts() >= maxHostQuestions {
+	if its.stopping || its.questions.openUnder(hostQuestions) >= maxHostQuestions {
 		return nil
 	}
 	if row := its.ledger.calls[c.Key]; row != nil && row.Open {
@@ -97,17 +97,7 @@ func (ask *asker) openHost(its *state, c *pipeline.Call, q pipeline.Question, an
 	return ask.open(its, about, q)
 }
 
-// openHosts returns how many questions about hosts are open.
-func (q *questions) openHosts() (n int) {
-	for key, a := range q.asked {
-		if strings.HasPrefix(key, hostQuestions) && !a.done {
-			n++
-		}
-	}
-	return n
-}
-
-// keepsHost refuses to open hosts by a file of the workspace, which who works there may write.
+// keepsHost refuses to open hosts by a file of the workspace, which any program that works there may write.
 func keepsHost(k keeping) *apierror.Error {
 	if k.List != permission.AllowList || !slices.Contains([]tooldv1.Scope{tooldv1.Scope_SCOPE_LOCAL, tooldv1.Scope_SCOPE_PROJECT}, k.scope) {
 		return nil

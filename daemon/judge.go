@@ -91,7 +91,7 @@ func (j *judge) policy() *policySnapshot {
 		return st
 	}
 	confining := j.daemon.confining(now, j.places.Roots(), owner, caching)
-	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots()), Readable: convert.Each(now.AdditionalDirectories, pathOf)}
+	extra := workspace.Places{Lent: j.daemon.sessions.lends(j.name, owner, j.places.Roots()), Readable: convert.Each(now.AdditionalDirectories, textOf)}
 	if j.outputs != "" {
 		extra.Readable = append(extra.Readable, j.outputs)
 		confining.Shown = append(confining.Shown, j.outputs)
@@ -187,7 +187,7 @@ func scopeOf(roots []string, o *tooldv1.Options) settings.Scope {
 // newPolicySnapshot combines settings and remembered rules. extra are the places beside the roots.
 func (d *Daemon) newPolicySnapshot(now *settings.Settings, kept []remembered, base *workspace.Workspace, extra workspace.Places) *policySnapshot {
 	st := &policySnapshot{settings: now, remembered: len(kept), warnings: slices.Clone(now.Warnings)}
-	others, public := convert.Each(now.AdditionalDirectories, pathOf), convert.Each(now.PublicDirectories, pathOf)
+	others, public := convert.Each(now.AdditionalDirectories, textOf), convert.Each(now.PublicDirectories, textOf)
 	if now.PublicDirectories != nil && public == nil {
 		public = []string{} // none
 	}

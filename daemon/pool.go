@@ -20,7 +20,6 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/pool"
-	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -69,7 +68,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if options.GetTools() != nil {
 		conditions.Named = append([]string{}, options.GetTools().GetNames()...)
 	}
-	deferral := pool.Deferral{Above: st.settings.DeferAbove, Named: convert.Each(st.settings.Deferred, settings.Entry.String), Active: supplied.active}
+	deferral := pool.Deferral{Above: st.settings.DeferAbove, Named: convert.Each(st.settings.Deferred, textOf), Active: supplied.active}
 	if c.judge.meta.Anonymous { // a client that names a tool there knows it, and no prompt is made of its tools
 		deferral.Above = -1
 	}

@@ -327,6 +327,16 @@ func (q *questions) openQuestion(wire *tooldv1.Answer) (a *asked, refused *apier
 	return a, nil
 }
 
+// openUnder returns how many questions are open whose keys begin so.
+func (q *questions) openUnder(prefix string) (n int) {
+	for key, a := range q.asked {
+		if strings.HasPrefix(key, prefix) && !a.done {
+			n++
+		}
+	}
+	return n
+}
+
 // answerable reports whether a client can answer, or could a while ago and may come back.
 func (ask *asker) answerable(its *state) bool {
 	for stream := range its.clients.streams {

@@ -91,7 +91,7 @@ var imports = map[string][]string{
 	"daemon/pool":     {"tools", "tools/text/nearest"},
 	"daemon/quota":    {},
 	"daemon/sealed":   {},
-	"daemon/settings": {"scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
+	"daemon/settings": {"daemon/pool", "scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
 	"docs/picture":    {},
 	"examples/filesearch": {
 		"daemon", "daemon/access", "tools", "tools/edit", "tools/fault", "tools/glob", "tools/grep", "tools/ls", "tools/exec/sandbox", "tools/fs/walk",

@@ -26,24 +26,24 @@ const (
 	printing = "outputs"
 )
 
-// bear has every client bring what it has, and returns when all of it was taken or refused.
-func (c *crowd) bear(ctx context.Context) error {
+// load runs all clients, and waits until the daemon has accepted or refused all that they bring.
+func (c *crowd) load(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var coming sync.WaitGroup
+	var running sync.WaitGroup
 	for _, clients := range []struct {
 		number int
-		come   func(ctx context.Context, n int) error
+		run    func(ctx context.Context, n int) error
 	}{{c.editors, c.edit}, {c.holders, c.hold}, {c.spillers, c.print}} {
 		for n := range clients.number {
-			coming.Go(func() {
-				if err := clients.come(ctx, n); err != nil {
+			running.Go(func() {
+				if err := clients.run(ctx, n); err != nil {
 					cancel(err)
 				}
 			})
 		}
 	}
-	coming.Wait()
+	running.Wait()
 	return context.Cause(ctx)
 }
 
@@ -156,7 +156,7 @@ func (c *crowd) settings(n int) string {
 	return fmt.Sprintf(`{"env":{"LONG_%d":%q}}`, n, strings.Repeat("x", c.optionBytes))
 }
 
-// print is a client of whose call the output is long.
+// print is a client whose call prints a lot.
 func (c *crowd) print(ctx context.Context, n int) error {
 	mode := tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS
 	stream, err := c.open(ctx, 2+n%(len(c.links)-2), &tooldv1.Attach{

@@ -65,15 +65,18 @@ type crowd struct {
 // memory burdens a daemon with everything at once, has the command line list the sessions, and waits until the memory is given
 // back. The sessions still have their options then.
 func memory(ctx context.Context, binary string, b burden, out io.Writer) (err error) {
-	c, err := gather(ctx, binary, b)
+	c, err := gather(binary, b)
 	if err != nil {
 		return err
 	}
 	defer func() { c.kill(); err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	if err := c.connectAll(ctx); err != nil {
+		return err
+	}
 	if err := c.report(out, "alone"); err != nil {
 		return err
 	}
-	if err := c.bear(ctx); err != nil {
+	if err := c.load(ctx); err != nil {
 		return err
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.counts)) {
@@ -91,24 +94,24 @@ func memory(ctx context.Context, binary string, b burden, out io.Writer) (err er
 	return c.keeps(ctx)
 }
 
-// gather starts a daemon that serves TCP too, and connects to it.
-func gather(ctx context.Context, binary string, b burden) (_ *crowd, err error) {
+// gather starts a daemon that serves TCP too. After an error nothing is left of it.
+func gather(binary string, b burden) (*crowd, error) {
 	dir, err := os.MkdirTemp("", "memory")
 	if err != nil {
 		return nil, err
 	}
 	d, err := newServer(binary, dir)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	c := &crowd{server: d, burden: b, counts: map[string]int{}}
-	if err := c.prepare(); err != nil {
-		return nil, err
+	if err = c.prepare(); err == nil {
+		err = d.start("--listen", "127.0.0.1:0")
 	}
-	if err := d.start("--listen", "127.0.0.1:0"); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return c, c.connectAll(ctx)
+	return c, nil
 }
 
 // prepare writes the tokens and the settings that the daemon finds.

@@ -122,7 +122,7 @@ type Deferral struct {
 	Active []string
 }
 
-// Assemble puts entries into one order, and defers what d says.
+// Assemble puts entries into one order, and defers tools as d specifies.
 func Assemble(entries []Entry, d Deferral) *Pool {
 	sorted := slices.Clone(entries)
 	slices.SortStableFunc(sorted, func(a, b Entry) int {

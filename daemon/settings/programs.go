@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/scheduler/permission"
 )
 
@@ -48,13 +49,10 @@ func presetOf(field *Preset) scalar[string] {
 	return c
 }
 
-// toolNamed is the name of a tool, or mcp__server or mcp__server__* for all of a server.
-var toolNamed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$|^mcp__[A-Za-z0-9_-]{1,58}__\*$`)
-
 // parseDeferred takes the name of a tool that can be deferred.
 func parseDeferred(word string) (name, expected string) {
 	switch {
-	case !toolNamed.MatchString(word):
+	case !pool.IsName(word):
 		expected = "the name of a tool, or mcp__server__* for all of an MCP server"
 	case word == "ToolSearch":
 		expected = "another tool than ToolSearch, by which the others are found"

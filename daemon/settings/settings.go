@@ -89,8 +89,6 @@ type Entry struct {
 	Origin permission.Origin
 }
 
-func (e Entry) String() string { return e.Text }
-
 // A Variable is one entry of the environment.
 type Variable struct {
 	Name, Value string

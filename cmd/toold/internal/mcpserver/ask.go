@@ -106,7 +106,7 @@ func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
 		}
 		properties["remember"] = formChoice("Remember", "With allow: a rule that settles the like from now on.", words, titles, once)
 		words, titles = nil, nil
-		for _, x := range terminal.KeepersFor(q) {
+		for _, x := range terminal.KeepersFor(q, terminal.Keepers) {
 			words, titles = append(words, x.Word), append(titles, x.Meaning)
 		}
 		properties["where"] = formChoice("Where", "For whom the rule is kept.", words, titles, words[0])

@@ -36,11 +36,9 @@ var passingKeepers = append(Keepers[1:len(Keepers):len(Keepers)], Keeper{
 	"s", "session", "the rest of this turn alone: this session ends with it (--session NAME uses one that stays)", tooldv1.Scope_SCOPE_SESSION,
 })
 
-// KeepersFor returns the places that are offered with a question. A rule that opens a host to programs is not kept in a
-// file of the workspace.
-func KeepersFor(q *tooldv1.Question) []Keeper { return offeredKeepers(q, Keepers) }
-
-func offeredKeepers(q *tooldv1.Question, keepers []Keeper) []Keeper {
+// KeepersFor returns those of the places that are offered with a question. A rule that opens a host to programs is not
+// kept in a file of the workspace.
+func KeepersFor(q *tooldv1.Question, keepers []Keeper) []Keeper {
 	if q.GetConnection() == nil {
 		return keepers
 	}
@@ -49,10 +47,10 @@ func offeredKeepers(q *tooldv1.Question, keepers []Keeper) []Keeper {
 	})
 }
 
-// keeperOf returns the place of a word or letter that the user typed; false: it is none.
-func keeperOf(word string) (Keeper, bool) {
-	i := slices.IndexFunc(Keepers, func(x Keeper) bool { return word == x.letter || word == x.Word })
-	return Keepers[max(i, 0)], i >= 0
+// keeperOf returns the place of a word or letter that the user typed; false: it is none of these.
+func keeperOf(keepers []Keeper, word string) (Keeper, bool) {
+	i := slices.IndexFunc(keepers, func(x Keeper) bool { return word == x.letter || word == x.Word })
+	return keepers[max(i, 0)], i >= 0
 }
 
 // KeeperWords returns the words of the places.
@@ -65,7 +63,7 @@ func KeeperWords() (words []string) {
 
 // Remembered returns what an answer carries to keep rules at the place of that word.
 func Remembered(rules []*tooldv1.Suggestion, word string) (kept []*tooldv1.Remember) {
-	place, _ := keeperOf(word)
+	place, _ := keeperOf(Keepers, word)
 	for _, x := range rules {
 		kept = append(kept, &tooldv1.Remember{Rule: x.GetRule(), List: x.GetList(), Scope: place.scope})
 	}
@@ -84,7 +82,7 @@ func (p *Prompter) always(ctx context.Context, q *tooldv1.Question, typed string
 	if p.Passing {
 		example, keepers = `"1 u"`, passingKeepers
 	}
-	keepers = offeredKeepers(q, keepers)
+	keepers = KeepersFor(q, keepers)
 	for list := typed == ""; ; typed = "" {
 		if list {
 			p.tell(suggestionText(offered, keepers, p.ink))
@@ -161,8 +159,7 @@ func pick(offered []*tooldv1.Suggestion, typed string, keepers []Keeper, passing
 			numbers = append(numbers, n)
 			continue
 		}
-		known := slices.ContainsFunc(keepers, func(x Keeper) bool { return word == x.letter || word == x.Word })
-		if !known || i != len(words)-1 {
+		if _, known := keeperOf(keepers, word); !known || i != len(words)-1 {
 			return nil, fmt.Sprintf("%q is not understood: give numbers, then %s.", VisibleLine(word), letters(keepers))
 		}
 		place = word

@@ -49,12 +49,12 @@ func TestPickForHost(t *testing.T) {
 	q := &tooldv1.Question{Connection: &tooldv1.Connection{Host: "a.example", Port: 443}}
 	offered := []*tooldv1.Suggestion{{Rule: "WebFetch(domain:a.example)", List: "allow"}}
 	for typed, want := range map[string]string{"s": "", "1 user": "", "1 l": "s or u", "project": "s or u"} {
-		picked, wrong := pick(offered, typed, KeepersFor(q), false)
+		picked, wrong := pick(offered, typed, KeepersFor(q, Keepers), false)
 		if !strings.Contains(wrong, want) || (len(picked) == 1) != (want == "") {
 			t.Errorf("pick(%q) = %v, %q", typed, picked, wrong)
 		}
 	}
-	if text := suggestionText(offered, KeepersFor(q), Ink{}); strings.Contains(text, "project, for") || !strings.Contains(text, "also for commands") {
+	if text := suggestionText(offered, KeepersFor(q, Keepers), Ink{}); strings.Contains(text, "project, for") || !strings.Contains(text, "also for commands") {
 		t.Errorf("it offers\n%s", text)
 	}
 }
