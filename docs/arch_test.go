@@ -172,8 +172,9 @@ var confined = []struct {
 	{"log", []string{"tools/net/egress"}}, // net/http's server wants one, to say nothing with
 	{"log/slog", nil},
 	{"github.com/spf13/cobra", []string{"cmd"}},
-	{"database/sql", []string{"daemon/journal"}},
-	{"modernc.org/sqlite", []string{"daemon/journal"}},
+	{"database/sql", nil},
+	{"modernc.org/sqlite", nil},
+	{"zombiezen.com/go/sqlite", []string{"daemon/journal"}},
 	{"mvdan.cc/sh/v3", []string{"tools/exec/shell"}},
 	{"golang.org/x/image", []string{"tools/media/image", "tools/media/pdf"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd", "tools/mcp"}},

@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -9,18 +8,21 @@ import (
 	"strings"
 	"testing"
 
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
 	"github.com/toold/toold/daemon/journal"
 )
 
 // edit changes a database that no store has open, behind the journal's back.
 func edit(t testing.TB, dir, statement string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
+	conn, err := sqlite.OpenConn(filepath.Join(dir, "journal.db"), sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Exec(statement)
-	if err := errors.Join(err, db.Close()); err != nil {
+	err = sqlitex.ExecuteTransient(conn, statement, nil)
+	if err := errors.Join(err, conn.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,27 +11,25 @@ package journal
 
 import (
 	"cmp"
-	"context"
-	"database/sql"
 	"errors"
-	"net/url"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
+	"zombiezen.com/go/sqlite"
 )
 
 type database struct {
 	path string
-	pool *sql.DB
 
-	mu      sync.Mutex // held for one transaction or one query
-	conn    *sql.Conn  // nil: closed
+	mu      sync.Mutex   // held for one transaction or one query
+	conn    *sqlite.Conn // nil: closed; keeps the prepared statements, by their texts, of which there are only so many
+	commit  func() error // ends a transaction
 	reserve reserve
 	damage  *CorruptError // the first that was met
-	// prepared are the statements that have run, by their texts, of which there are only so many.
-	prepared map[string]*sql.Stmt
 }
 
 // The statements that several functions run.
@@ -44,34 +42,24 @@ const (
 	setMeta      = "insert into meta (key, value) values (?, ?) on conflict do update set value = excluded.value"
 )
 
-// background is the context of every statement. SQLite interrupts a statement when its context
-// ends, and half a transaction is useless.
-var background = context.Background()
-
 func connect(path string) (*database, error) {
-	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
-		return nil, err
-	}
-	conn, err := pool.Conn(background)
-	if err != nil {
-		_ = pool.Close() // there is no connection in it
 		return nil, classify(path, err)
 	}
-	return &database{path: path, pool: pool, conn: conn, prepared: map[string]*sql.Stmt{}}, nil
+	conn.SetBusyTimeout(0) // another process that has the file open keeps it
+	d := &database{path: path, conn: conn}
+	d.commit = func() error { return d.execLocked("commit") }
+	return d, nil
 }
 
 // close ends the connection. SQLite then copies the write-ahead log into the
-// database and deletes it, but only if no statement is left: those that were
-// prepared on a connection, database/sql does not close by itself.
+// database and deletes it.
 func (d *database) close() error {
-	return d.locked(func() (err error) {
-		for _, stmt := range d.prepared {
-			err = cmp.Or(err, stmt.Close())
-		}
-		err = cmp.Or(err, d.conn.Close()) // returns it to the pool
+	return d.locked(func() error {
+		err := d.conn.Close()
 		d.conn = nil
-		return classify(d.path, cmp.Or(d.pool.Close(), err))
+		return classify(d.path, err)
 	})
 }
 
@@ -115,7 +103,7 @@ func (d *database) updateThen(r room, change func() error, then func()) error {
 		if r == reserved && errors.Is(err, ErrFull) && d.reserve.release() {
 			// What is in the write-ahead log goes into the database, so that its blocks
 			// can be used again. If that fails there is still the room itself.
-			_, _ = d.conn.ExecContext(background, "pragma wal_checkpoint(restart)")
+			_ = d.run("pragma wal_checkpoint(restart)")
 			err = d.transact(change)
 		}
 		if err == nil {
@@ -131,34 +119,80 @@ func (d *database) transact(change func() error) error {
 	}
 	err := change()
 	if err == nil {
-		err = d.execLocked("commit")
+		err = d.commit()
 	}
 	if err != nil {
 		// SQLite may have rolled back by itself, and then returns an error that has no meaning
 		// here.
-		_, _ = d.conn.ExecContext(background, "rollback")
+		_, _ = d.step("rollback")
 	}
 	return err
 }
 
-// prepare returns the statement of a text. The caller has locked mu.
-func (d *database) prepare(text string) (stmt *sql.Stmt, err error) {
-	if stmt = d.prepared[text]; stmt == nil {
-		if stmt, err = d.conn.PrepareContext(background, text); err == nil {
-			d.prepared[text] = stmt
-		}
-	}
-	return stmt, err
-}
-
 // execLocked runs a statement that returns no rows. The caller has locked mu.
 func (d *database) execLocked(text string, args ...any) error {
-	stmt, err := d.prepare(text) //nolint:sqlclosecheck // it lives until close
+	stmt, err := d.bind(text, args)
 	if err == nil {
-		_, err = stmt.ExecContext(background, args...)
+		_, err = stmt.Step()
+		err = cmp.Or(err, stmt.Reset())
 	}
 	return d.notedLocked(classify(d.path, err))
 }
+
+// bind returns the statement of a text with its arguments, which it does not
+// keep. The caller has locked mu.
+func (d *database) bind(text string, args []any) (*sqlite.Stmt, error) {
+	stmt, err := d.conn.Prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case nil:
+			stmt.BindNull(i + 1)
+		case int:
+			stmt.BindInt64(i+1, int64(arg))
+		case int64:
+			stmt.BindInt64(i+1, arg)
+		case uint64:
+			stmt.BindInt64(i+1, int64(arg))
+		case string:
+			stmt.BindText(i+1, arg)
+		case []byte:
+			stmt.BindBytes(i+1, arg) // also nil is empty, and not null
+		case zeros:
+			stmt.BindZeroBlob(i+1, int64(arg))
+		default:
+			panic("BUG: an argument of a type that is not bound")
+		}
+	}
+	return stmt, nil
+}
+
+// largeBody is from how many bytes on a body is streamed into its row: binding
+// copies it byte by byte, streaming costs a lookup.
+const largeBody = 8 << 10
+
+// insertLocked writes a record, with the number of the one before it of the same call,
+// or 0. The caller has locked mu.
+func (d *database) insertLocked(r *saved, before uint64) error {
+	if len(r.Body) < largeBody {
+		return d.execLocked(insertRecord, r.row, r.at, int64(r.Kind), r.Call, before, r.Turn, r.Body)
+	}
+	err := d.execLocked(insertRecord, r.row, r.at, int64(r.Kind), r.Call, before, r.Turn, zeros(len(r.Body)))
+	if err != nil {
+		return err
+	}
+	body, err := d.conn.OpenBlob("main", "records", "body", r.row, true)
+	if err == nil {
+		_, err = body.Write(r.Body)
+		err = cmp.Or(err, body.Close())
+	}
+	return d.notedLocked(classify(d.path, err))
+}
+
+// zeros is a blob of so many bytes, to be written.
+type zeros int64
 
 // notedLocked remembers the first damage that was met, also beyond the end of the
 // process: the next Open does not take the file for sound. The caller
@@ -177,7 +211,9 @@ func suspect(file string, err error) {
 	_ = os.WriteFile(filepath.Join(filepath.Dir(file), suspectName), []byte(err.Error()+"\n"), 0o600)
 }
 
-// scanner reads the columns of the current row.
+// scanner reads the columns of the current row, the first ones, as they were
+// written: int64, uint64, int and Kind from integers, string from text, []byte
+// from blobs. A []byte is the caller's; it is nil for null only.
 type scanner func(columns ...any) error
 
 // query calls each for every row until it returns false or an error.
@@ -187,25 +223,93 @@ func (d *database) query(text string, each func(scanner) (bool, error), args ...
 
 // rowsLocked is query for a caller that has locked mu.
 func (d *database) rowsLocked(text string, each func(scanner) (bool, error), args ...any) error {
-	stmt, err := d.prepare(text) //nolint:sqlclosecheck // it lives until close
+	stmt, err := d.bind(text, args)
 	if err != nil {
 		return d.notedLocked(classify(d.path, err))
 	}
-	rows, err := stmt.QueryContext(background, args...)
-	if err != nil {
-		return d.notedLocked(classify(d.path, err))
-	}
-	defer rows.Close()
+	defer func() { _ = stmt.Reset() }() // returns what Step has returned
 	scan := func(columns ...any) error {
-		if err := rows.Scan(columns...); err != nil {
-			return d.notedLocked(&CorruptError{Path: d.path, Err: err}) // a column holds another type than we wrote
+		for i, into := range columns {
+			if !column(stmt, i, into) {
+				return d.notedLocked(&CorruptError{Path: d.path, Err: fmt.Errorf("column %d holds another type than was written", i)})
+			}
 		}
 		return nil
 	}
-	for rows.Next() {
+	for {
+		row, err := stmt.Step()
+		if err != nil {
+			return d.notedLocked(classify(d.path, err))
+		}
+		if !row {
+			return nil
+		}
 		if more, err := each(scan); err != nil || !more {
 			return err
 		}
 	}
-	return d.notedLocked(classify(d.path, rows.Err()))
+}
+
+// column reads a column of the current row, and reports whether it has the type
+// of into and a value that it can hold.
+func column(stmt *sqlite.Stmt, i int, into any) bool {
+	held, number := stmt.ColumnType(i), stmt.ColumnInt64(i)
+	switch into := into.(type) {
+	case *int64:
+		*into = number
+	case *uint64:
+		*into = uint64(number)
+		return held == sqlite.TypeInteger && number >= 0
+	case *int:
+		*into = int(number)
+	case *Kind:
+		*into = Kind(number)
+		return held == sqlite.TypeInteger && number >= 0 && number <= math.MaxUint8
+	case *string:
+		*into = stmt.ColumnText(i)
+		return held == sqlite.TypeText
+	case *[]byte:
+		*into = nil
+		if held != sqlite.TypeNull {
+			*into = make([]byte, stmt.ColumnLen(i))
+			stmt.ColumnBytes(i, *into)
+		}
+		return held == sqlite.TypeBlob || held == sqlite.TypeNull
+	default:
+		panic("BUG: a column of a type that is not read")
+	}
+	return held == sqlite.TypeInteger
+}
+
+// run executes a script; what it has left open is rolled back if it fails. The
+// caller has locked mu, or opens the database.
+func (d *database) run(script string) error {
+	for script = strings.TrimSpace(script); script != ""; {
+		left, err := d.step(script)
+		if err != nil {
+			_, _ = d.step("rollback") // an error means that no transaction is open
+			return classify(d.path, err)
+		}
+		script = strings.TrimSpace(script[len(script)-left:])
+	}
+	return nil
+}
+
+// step executes the first statement of a script to its end, without keeping it,
+// and returns how many bytes follow it.
+func (d *database) step(script string) (left int, err error) {
+	stmt, left, err := d.conn.PrepareTransient(script)
+	if err != nil {
+		return 0, err
+	}
+	for row := true; row && err == nil; {
+		row, err = stmt.Step()
+	}
+	return left, cmp.Or(err, stmt.Finalize())
+}
+
+// value reads the one number of a pragma. The caller has locked mu, or opens
+// the database.
+func (d *database) value(pragma string, into *int64) error {
+	return d.rowsLocked(pragma, func(scan scanner) (bool, error) { return false, scan(into) })
 }

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"zombiezen.com/go/sqlite"
 )
 
 var (
@@ -57,23 +56,30 @@ func (e *VersionError) Error() string {
 // that SQLite once accepted can fail for want of room, access or memory;
 // whatever else it complains of is in the file.
 func classify(path string, err error) error {
-	se, is := errors.AsType[*sqlite.Error](err)
-	if !is {
-		return err
+	if err == nil {
+		return nil
 	}
-	switch se.Code() {
-	case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA,
-		sqlite3.SQLITE_READONLY: // the file could be opened for writing, so it is its header that forbids it
+	code := sqlite.ErrCode(err)
+	switch code {
+	case sqlite.ResultIOErrShortRead, ioErrCorruptFS, ioErrData,
+		sqlite.ResultReadOnly: // the file could be opened for writing, so it is its header that forbids it
 		return &CorruptError{Path: path, Err: err}
 	}
-	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_FULL:
+	switch code.ToPrimary() {
+	case sqlite.ResultFull:
 		return ErrFull
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return ErrInUse
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM:
+	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultReadOnly, sqlite.ResultNoMem:
 		return fmt.Errorf("journal: %s: %w", path, err)
 	default:
 		return &CorruptError{Path: path, Err: err}
 	}
 }
+
+// Codes of SQLite that its package does not name: a checksum is wrong; the file
+// system has damage.
+const (
+	ioErrData      = sqlite.ResultIOErr | 32<<8
+	ioErrCorruptFS = sqlite.ResultIOErr | 33<<8
+)

@@ -3,17 +3,16 @@
 
 package journal
 
-import "modernc.org/sqlite"
-
 // OnCommit has f called at the end of every transaction, before it is
 // committed.
-func (s *Store) OnCommit(f func()) error {
+func (s *Store) OnCommit(f func()) {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()
-	return s.db.conn.Raw(func(conn any) error {
-		conn.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 { f(); return 0 })
-		return nil
-	})
+	commit := s.db.commit
+	s.db.commit = func() error {
+		f()
+		return commit()
+	}
 }
 
 // Stall holds the writer up until release is called.
@@ -38,10 +37,13 @@ func (s *Store) HoldSyncs(fail error) (asked chan struct{}, release func()) {
 
 // Pragma runs a pragma and returns what it says.
 func (s *Store) Pragma(text string) (value int, err error) {
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	err = s.db.conn.QueryRowContext(background, "pragma "+text).Scan(&value)
+	err = s.ask("pragma "+text, &value)
 	return value, err
+}
+
+// ask reads the first columns of the first row.
+func (s *Store) ask(text string, columns ...any) error {
+	return s.db.query(text, func(scan scanner) (bool, error) { return false, scan(columns...) })
 }
 
 // Sweep is one turn of the sweep; it returns how many call tables are left.
@@ -56,17 +58,13 @@ func (l *Log) TailLen() int {
 
 // Rows returns how many records are in the database, of all logs.
 func (s *Store) Rows() (n int, err error) {
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	err = s.db.conn.QueryRowContext(background, "select count(*) from records").Scan(&n)
+	err = s.ask("select count(*) from records", &n)
 	return n, err
 }
 
 // Intact returns what SQLite says of the whole database: "ok", or what is wrong.
 func (s *Store) Intact() (verdict string, err error) {
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	err = s.db.conn.QueryRowContext(background, "pragma integrity_check").Scan(&verdict)
+	err = s.ask("pragma integrity_check", &verdict)
 	return verdict, err
 }
 

@@ -141,9 +141,6 @@ func (l *Log) State(prefix string) (map[string][]byte, error) {
 		if err := scan(&key, &value); err != nil || !strings.HasPrefix(key, prefix) {
 			return false, err
 		}
-		if value == nil {
-			value = []byte{} // the driver's way to say empty
-		}
 		state[key] = value
 		return true, nil
 	}, l.id, prefix)

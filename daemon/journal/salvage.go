@@ -241,7 +241,7 @@ func (s *salvaging) log(f found) error {
 		}
 		for key, value := range state {
 			if err == nil {
-				err = s.into.execLocked(setState, f.id, key, blob(value))
+				err = s.into.execLocked(setState, f.id, key, value)
 			}
 		}
 		return err

@@ -107,8 +107,7 @@ func (r *rescue) flush() {
 				before = r.calls[x.Call]
 				r.calls[x.Call] = x.Seq
 			}
-			err := r.into.execLocked(insertRecord, r.log.row(x.Seq), x.at, int64(x.Kind), x.Call, int64(before), int64(x.Turn), blob(x.Body))
-			if err != nil {
+			if err := r.into.insertLocked(&x, before); err != nil {
 				return err
 			}
 		}

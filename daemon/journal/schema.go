@@ -124,12 +124,11 @@ func (d *database) initialize() error {
 // is another program's or a newer toold's.
 func (d *database) ensureSchema() error {
 	var application, version, objects int
-	err := d.conn.QueryRowContext(background,
-		"select application_id, user_version, (select count(*) from sqlite_schema) from pragma_application_id, pragma_user_version",
-	).Scan(&application, &version, &objects)
+	const text = "select application_id, user_version, (select count(*) from sqlite_schema) from pragma_application_id, pragma_user_version"
+	err := d.rowsLocked(text, func(scan scanner) (bool, error) { return false, scan(&application, &version, &objects) })
 	switch {
 	case err != nil:
-		return classify(d.path, err)
+		return err
 	case application == 0 && version == 0 && objects == 0:
 		return d.run("begin immediate;" + fmt.Sprintf(schema, applicationID, schemaVersion) + "commit;")
 	case application != applicationID || version < 1:
@@ -156,21 +155,6 @@ func (d *database) migrate() error {
 		create table gaps (log integer not null, first integer not null, last integer not null, primary key (log, first)) without rowid;
 		pragma user_version = 2;
 		commit;`)
-}
-
-// run executes a script; what it has left open is rolled back if it fails.
-func (d *database) run(script string) error {
-	_, err := d.conn.ExecContext(background, script)
-	if err != nil {
-		_, _ = d.conn.ExecContext(background, "rollback") // an error means that no transaction is open
-	}
-	return classify(d.path, err)
-}
-
-// value reads the one number of a pragma. The caller has locked mu, or opens
-// the database.
-func (d *database) value(pragma string, into *int64) error {
-	return classify(d.path, d.conn.QueryRowContext(background, pragma).Scan(into))
 }
 
 const (

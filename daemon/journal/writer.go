@@ -213,7 +213,8 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 			}
 			previous[key] = seq
 		}
-		err := s.db.execLocked(insertRecord, l.row(seq), p.time(e).UnixNano(), int64(e.Kind), e.Call, int64(before), e.Turn, blob(e.Body))
+		r := saved{p.record(e, seq), l.row(seq), p.time(e).UnixNano()}
+		err := s.db.insertLocked(&r, before)
 		if err != nil {
 			return err
 		}
@@ -238,12 +239,9 @@ func (s *Store) putState(l *Log, puts []Put) error {
 	return nil
 }
 
-// blob keeps the driver from writing NULL for an empty body.
-func blob(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
+// record returns what readers are shown of an entry.
+func (p *Pending) record(e *Entry, seq uint64) Record {
+	return Record{Seq: seq, Time: p.time(e), Kind: e.Kind, Call: e.Call, Turn: e.Turn, Body: e.Body}
 }
 
 // time returns an entry's time. Without the zone and the monotonic clock, so
@@ -293,7 +291,7 @@ func (l *Log) show(p *Pending) {
 		e := &p.entries[i]
 		l.last++
 		if len(l.cursors) > 0 {
-			l.addTail(Record{Seq: l.last, Time: p.time(e), Kind: e.Kind, Call: e.Call, Turn: e.Turn, Body: e.Body})
+			l.addTail(p.record(e, l.last))
 		}
 	}
 	if len(p.entries) > 0 {

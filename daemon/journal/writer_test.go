@@ -17,15 +17,12 @@ func holdFirst(t *testing.T, s *journal.Store) (held chan struct{}, release func
 	t.Helper()
 	held, gate := make(chan struct{}), make(chan struct{})
 	var n atomic.Int64
-	err := s.OnCommit(func() {
+	s.OnCommit(func() {
 		if n.Add(1) == 1 {
 			close(held)
 			<-gate
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return held, func() { close(gate) }, func() int { return int(n.Load()) }
 }
 
