@@ -60,7 +60,7 @@ var gitLeft = []gitLine{
 	{name: "a config.worktree of a worktree", root: "main", path: ".git/worktrees/linked/config.worktree", script: `settings >$P`, keys: "core.fsmonitor", then: "git -C linked status"},
 	{name: "a commondir", root: "main", path: ".git/commondir", script: `echo gone >.git/new; mv .git/new $P`, then: "git status"},
 	{name: "a setting", root: "main", path: "deep/a/b/repo/.git/config", script: `git -C deep/a/b/repo config core.fsmonitor "$pwn"`, keys: "core.fsmonitor", then: "git -C deep/a/b/repo status"},
-	{name: "a setting in an open file", root: "main", path: "deep/a/b/repo/.git/config", script: `exec 3>>$P; sleep 0.5; settings >&3`, keys: "core.fsmonitor", then: "git -C deep/a/b/repo status"},
+	{name: "a setting in an open file", root: "main", path: "deep/a/b/repo/.git/config", script: `exec 3>>$P; settings >&3`, keys: "core.fsmonitor", then: "git -C deep/a/b/repo status"},
 	{
 		name: "settings among others", root: "main", path: "deep/a/b/repo/.git/config", keys: "alias.st, core.pager, include.path", then: "git -C deep/a/b/repo st",
 		script: `cp $P new; set -- git config --file new; $@ remote.o.url x; $@ core.pager "$pwn"; $@ alias.st "!$pwn"; $@ include.path /x; $@ user.name me; mv new $P`,
@@ -216,10 +216,11 @@ chmod +x "$TMPDIR/own/.git/hooks/pre-commit" && sleep 0.5 && git -C "$TMPDIR/own
 git stash -q || : ; git gc -q; git fetch -q origin; git config --worktree user.name x 2>/dev/null || :
 `
 
-// TestGitMeanwhileLeavesAlone: everyday git is not disturbed while it works, nor is what the user makes beside it.
+// TestGitMeanwhileLeavesAlone: everyday git is not disturbed while it works, nor is what the user makes beside it, in
+// repositories that the command has not changed.
 func TestGitMeanwhileLeavesAlone(t *testing.T) {
-	leaveAlone(t, newGitHouse(t, "full"), "mkdir -p deep/a/b/repo/.git/hooks; cp user.sh deep/a/b/repo/.git/hooks/pre-push; git -C hooked config alias.mine '!x'",
-		"test -e deep/a/b/repo/.git/hooks/pre-push && git -C hooked config alias.mine")
+	leaveAlone(t, newGitHouse(t, "full"), "mkdir -p rebasing/.git/hooks; cp user.sh rebasing/.git/hooks/pre-push; git -C hooked config alias.mine '!x'",
+		"test -e rebasing/.git/hooks/pre-push && git -C hooked config alias.mine")
 }
 
 // Without namespaces the daemon cannot tell what the user makes from what the command makes.
@@ -232,7 +233,7 @@ func TestGitMeanwhileLeavesAloneWithoutNamespaces(t *testing.T) {
 // and the user's own is still there.
 func leaveAlone(t *testing.T, h *gitHouse, users, still string) {
 	t.Helper()
-	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; sleep 6; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
+	l := gitLine{root: "main", path: "bare.git/hooks/post-update", script: everyday + "cd ..; >done; until [ -e seen ]; do sleep 0.1; done; mkdir -p ${P%/*}; cp pwn $P"}
 	p, c := h.begin(t, l, "alone", "sleep 1000")
 	c.use("1", "Bash", `{"command":"sh ./work.sh","run_in_background":true}`)
 	c.finish("1", no)

@@ -28,17 +28,21 @@ type gitWatch struct {
 	// silent is set where the sandbox does not report what processes change.
 	silent bool
 
+	// judging is held while changes are found and undone. It is taken before mu, which no search of the disk holds up: a
+	// process waits for altered.
+	judging sync.Mutex
+	noticed int             // how often
+	stays   map[string]bool // what could not be moved aside, which is reported once
+
 	mu        sync.Mutex
-	recent    map[string]look // what the call has changed, by the paths to judge
+	recent    map[string]pendingCheck // what the call has changed, by the paths to judge
 	timer     *time.Timer     // of the next look; nil: none was begun
 	due       time.Time       // when it runs; zero: it does not
 	processes []*sandbox.Process
-	noticed   int             // how often
-	stays     map[string]bool // what could not be moved aside, which is reported once
 }
 
-// A look is when a path is examined next, and how often it has been since the call changed it.
-type look struct {
+// A pendingCheck is when a path is examined next, and how often it has been since the call changed it.
+type pendingCheck struct {
 	due   time.Time
 	count int
 }
@@ -82,12 +86,12 @@ func (w *gitWatch) note(path string) {
 	}
 	next := time.Now().Add(delays[0])
 	if w.recent == nil {
-		w.recent = map[string]look{}
+		w.recent = map[string]pendingCheck{}
 	}
 	if known, ok := w.recent[path]; ok && known.count == 0 {
 		next = known.due // so that no change after change keeps it from being examined
 	}
-	w.recent[path] = look{due: next}
+	w.recent[path] = pendingCheck{due: next}
 	w.lookAt(next)
 }
 
@@ -128,37 +132,43 @@ func isOver(p *sandbox.Process) bool {
 
 // examine judges what is due while processes run.
 func (w *gitWatch) examine() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.due = time.Time{}
-	w.processes = slices.DeleteFunc(w.processes, isOver)
-	if len(w.processes) == 0 {
+	w.judging.Lock()
+	defer w.judging.Unlock()
+	now := time.Now()
+	process, due := w.take(now)
+	if process == nil {
 		return // end has compared everything
 	}
-	begin := time.Now()
-	changes := w.changed(begin)
+	changes := w.changed(due)
 	if w.silent {
 		changes = slices.DeleteFunc(w.watch.Meanwhile(), func(c repo.Change) bool { return !pathname.WithinAny(w.roots, c.Path) })
-		w.lookAt(time.Now().Add(max(minPause, pauseCost*time.Since(begin))))
+		w.mu.Lock()
+		w.lookAt(time.Now().Add(max(minPause, pauseCost*time.Since(now))))
+		w.mu.Unlock()
 	}
 	for _, d := range w.undo(changes) {
-		w.processes[0].MovedAside(d)
+		process.MovedAside(d)
 		if w.noticed++; w.notice != nil && w.noticed <= maxNotices {
 			w.notice(d)
 		}
 	}
 }
 
-// changed returns the changes at the paths that are due, and has the others examined later. mu is held.
-func (w *gitWatch) changed(now time.Time) (changes []repo.Change) {
+// take returns a process that runs, nil if none does, and the paths that are due, each with true if nothing was changed
+// there for a while. It has all paths examined later that are to be.
+func (w *gitWatch) take(now time.Time) (process *sandbox.Process, due map[string]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = time.Time{}
+	w.processes = slices.DeleteFunc(w.processes, isOver)
+	if len(w.processes) == 0 {
+		return nil, nil
+	}
+	due = map[string]bool{}
 	for path, l := range w.recent {
 		if !now.Before(l.due) {
-			found := w.watch.MeanwhileAt(path)
-			if delays[l.count] >= settled {
-				found = w.watch.SettledAt(path)
-			}
-			changes = append(changes, found...)
-			if l.count++; l.count == len(delays) || len(found) > 0 { // the user may bring it back
+			due[path] = delays[l.count] >= settled
+			if l.count++; l.count == len(delays) {
 				delete(w.recent, path)
 				continue
 			}
@@ -167,10 +177,35 @@ func (w *gitWatch) changed(now time.Time) (changes []repo.Change) {
 		}
 		w.lookAt(l.due)
 	}
+	return w.processes[0], due
+}
+
+// changed returns the changes at the paths. Those with a change are not examined again, as the user may bring it back.
+func (w *gitWatch) changed(due map[string]bool) (changes []repo.Change) {
+	settledAt := sync.OnceValue(w.watch.Settled)
+	for path, isSettled := range due {
+		found := w.watch.MeanwhileAt(path)
+		if isSettled {
+			found = settledAt()(path)
+		}
+		changes = append(changes, found...)
+		if len(found) > 0 {
+			w.forget(path)
+		}
+	}
 	return changes
 }
 
-// undo moves aside what the changes are about, and puts back what is to stand there instead. mu is held.
+// forget has a path not examined again, unless the call has changed it since it was taken.
+func (w *gitWatch) forget(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.recent[path].count > 0 {
+		delete(w.recent, path)
+	}
+}
+
+// undo moves aside what the changes are about, and puts back what is to stand there instead. judging is held.
 func (w *gitWatch) undo(changes []repo.Change) (denials []sandbox.Denial) {
 	for _, change := range changes {
 		if w.open(change.Path) || w.stays[change.Path] {
@@ -195,8 +230,8 @@ func (w *gitWatch) undo(changes []repo.Change) (denials []sandbox.Denial) {
 
 // end compares everything with what it was before the call. It is called when a process has ended.
 func (w *gitWatch) end() []sandbox.Denial {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.judging.Lock()
+	defer w.judging.Unlock()
 	clear(w.stays) // another look may have more success, and the end is where it counts
 	return w.undo(w.watch.Changes())
 }

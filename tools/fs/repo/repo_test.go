@@ -241,12 +241,12 @@ func TestWatch(t *testing.T) {
 			})
 			watch := f.Watch(guard, absentToo, Allowed{Keys: []string{"alias.*"}, Programs: []string{"make test"}})
 			g.sh(tt.script)
-			early := watch.Meanwhile()
+			early, settledAt := watch.Meanwhile(), watch.Settled()
 			var got []string
 			for _, c := range watch.Changes() {
 				name := g.names([]string{c.Path})[0]
 				same := func(o Change) bool { return o.Path == c.Path }
-				if at := watch.Concerns(c.Path); !isTodo(c.Path) && !slices.ContainsFunc(watch.SettledAt(at), same) {
+				if at := watch.Concerns(c.Path); !isTodo(c.Path) && !slices.ContainsFunc(settledAt(at), same) {
 					t.Errorf("%s: a late look at %q finds no change of %q", tt.script, at, c.Path)
 				}
 				switch {

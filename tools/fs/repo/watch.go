@@ -105,11 +105,12 @@ func (w *Watch) Meanwhile() []Change {
 // MeanwhileAt returns what Meanwhile would return for a path that Concerns has returned.
 func (w *Watch) MeanwhileAt(path string) []Change { return (&judge{Watch: w}).at(path) }
 
-// SettledAt returns what Changes would return for a path that Concerns has returned, but for the
-// steps of a rebase. It is for a path at which nothing was changed for a while.
-func (w *Watch) SettledAt(path string) []Change {
+// Settled searches the roots, and returns a function that returns what Changes would return for a
+// path that Concerns has returned, but for the steps of a rebase. It is for paths at which nothing
+// was changed for a while.
+func (w *Watch) Settled() func(path string) []Change {
 	j, _ := w.judge(settled)
-	return j.at(path)
+	return j.at
 }
 
 // Concerns returns which path MeanwhileAt has to judge when an entry at path has changed: a watched

@@ -64,13 +64,3 @@ func InNetwork(t *testing.T, environ ...string) bool {
 	}
 	return true
 }
-
-// Lacks skips a test that needs what is not here. The sentence names what to install. Where
-// everything has to be there, which TOOLD_CI says, the test fails.
-func Lacks(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("TOOLD_CI") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
