@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -118,36 +119,53 @@ func parseTCP(b []byte) (s TCP, ok bool) {
 	}, true
 }
 
+// queries numbers the queries of this process.
+var queries atomic.Uint32
+
+// The sizes of buffers for an answer: about one socket, and the largest part that the kernel sends
+// of a dump.
+const (
+	oneAnswer  = 4 << 10
+	dumpAnswer = 32 << 10
+)
+
 // query sends a request and returns what the kernel found. diag must not be used by others
-// meanwhile.
+// meanwhile. What is left of an earlier query, which an error has ended, is skipped.
 func query(diag *os.File, request []byte, flags uint16) (found [][]byte, err error) {
+	number, dump := queries.Add(1), flags&unix.NLM_F_DUMP != 0
 	message := make([]byte, unix.NLMSG_HDRLEN, unix.NLMSG_HDRLEN+len(request))
-	*(*unix.NlMsghdr)(unsafe.Pointer(&message[0])) = unix.NlMsghdr{Len: uint32(cap(message)), Type: byFamily, Flags: unix.NLM_F_REQUEST | flags}
-	fd := int(diag.Fd())
+	*(*unix.NlMsghdr)(unsafe.Pointer(&message[0])) = unix.NlMsghdr{
+		Len: uint32(cap(message)), Type: byFamily, Flags: unix.NLM_F_REQUEST | flags, Seq: number,
+	}
+	fd, size := int(diag.Fd()), oneAnswer
 	if err := unix.Sendto(fd, append(message, request...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, err
 	}
-	for buf := make([]byte, 32<<10); ; { // the largest part that the kernel sends of a dump
+	if dump {
+		size = dumpAnswer
+	}
+	for buf := make([]byte, size); ; {
 		got, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT) // the kernel answers while it is asked
 		if err != nil {
 			return nil, err
 		}
-		more, done, err := parse(buf[:got])
+		more, done, err := parse(buf[:got], number)
 		found = append(found, more...)
-		if done || err != nil || flags&unix.NLM_F_DUMP == 0 {
+		if done || err != nil || !dump && len(more) > 0 {
 			return found, err
 		}
 	}
 }
 
-// parse reads the messages of one answer. done: it was the last one of a dump.
-func parse(b []byte) (found [][]byte, done bool, err error) {
+// parse reads the messages of one answer to a query. done: it was the last one of a dump.
+func parse(b []byte, query uint32) (found [][]byte, done bool, err error) {
 	messages, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {
 		return nil, false, fmt.Errorf("an answer about sockets: %w", err)
 	}
 	for _, m := range messages {
 		switch {
+		case m.Header.Seq != query:
 		case m.Header.Type == byFamily:
 			found = append(found, append([]byte(nil), m.Data...))
 		case m.Header.Type == unix.NLMSG_DONE:
