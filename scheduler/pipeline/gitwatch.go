@@ -36,8 +36,8 @@ type gitWatch struct {
 
 	mu        sync.Mutex
 	recent    map[string]pendingCheck // what the call has changed, by the paths to judge
-	timer     *time.Timer     // of the next look; nil: none was begun
-	due       time.Time       // when it runs; zero: it does not
+	timer     *time.Timer             // of the next look; nil: none was begun
+	due       time.Time               // when it runs; zero: it does not
 	processes []*sandbox.Process
 }
 

@@ -1,6 +1,7 @@
-// Whose a connection to the proxy of a network is. The supervisor makes each connection, so it knows,
-// and it notes the process's end of the connection before the connection exists: whatever the proxy
-// reads was sent by that tree. A connection that was not made in this way has no client.
+// The clients of the proxy of a network: which tree has made a connection to it. The supervisor makes
+// each connection, and notes the process's address before the connection exists. So whatever the
+// proxy reads from there was sent by that tree. A connection that was made in another way has no
+// client.
 
 package sandbox
 
@@ -18,8 +19,9 @@ import (
 // A client is a connection to the proxy, from before it is made until the proxy has closed it.
 type client struct {
 	tree     *supervisor
-	program  string // what the process calls itself
+	program  string // what the process calls itself; empty: nothing is asked about
 	cookie   uint64 // of its socket, unique since the machine was started
+	begun    bool   // the kernel has the connection, or had it
 	accepted bool   // by the proxy
 }
 
@@ -53,19 +55,19 @@ func (n *network) client(remote, _ string) (Client, bool) {
 
 // isProxy reports whether the daemon's proxy listens at the address.
 func (n *network) isProxy(to netip.AddrPort) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	here := to.Addr() == proxyAddress || to.Addr() == netip.IPv4Unspecified()
-	return here && n.proxy != nil && n.proxy.port == int(to.Port())
+	here := to.Addr() == localhost || to.Addr() == netip.IPv4Unspecified()
+	return here && to.Port() != 0 && uint32(to.Port()) == n.proxyAt.Load()
 }
 
-var proxyAddress = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+// localhost is where the proxy listens.
+var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // expect notes a client, and reports whether it has: not while another connection from the same
 // address is the proxy's, since that may be another tree's.
 func (n *network) expect(own netip.AddrPort, c *client) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.dropReset(own)
 	if known := n.clients[own]; known != nil {
 		return known.cookie == c.cookie // it asks how its connection has come on
 	}
@@ -73,11 +75,28 @@ func (n *network) expect(own netip.AddrPort, c *client) bool {
 	return true
 }
 
-// abandon forgets a client whose connection was not made.
-func (n *network) abandon(own netip.AddrPort) {
+// dropReset forgets a client whose connection has begun and is gone: it was reset before the proxy
+// had accepted it. mu is held.
+func (n *network) dropReset(own netip.AddrPort) {
+	c := n.clients[own]
+	if c == nil || !c.begun || c.accepted {
+		return
+	}
+	if _, there := n.connected(own, netip.AddrPortFrom(localhost, uint16(n.proxyAt.Load()))); !there {
+		delete(n.clients, own)
+	}
+}
+
+// attempted notes whether the kernel has the connection of the socket with that cookie. Otherwise it
+// forgets the client.
+func (n *network) attempted(own netip.AddrPort, cookie uint64, begun bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if c := n.clients[own]; c != nil && !c.accepted {
+	switch c := n.clients[own]; {
+	case c == nil || c.cookie != cookie:
+	case begun:
+		c.begun = true
+	case !c.accepted:
 		delete(n.clients, own)
 	}
 }
@@ -110,11 +129,19 @@ func (r *reception) Accept() (net.Conn, error) {
 		}
 		c := accepted.(*net.TCPConn)
 		if isReset(c) {
-			_ = c.Close()
+			r.network.reset(c)
 			continue
 		}
 		return r.network.accept(c), nil
 	}
+}
+
+// reset closes a connection that was reset, and forgets its client.
+func (n *network) reset(conn *net.TCPConn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dropReset(conn.RemoteAddr().(*net.TCPAddr).AddrPort())
+	_ = conn.Close()
 }
 
 // accept notes that the proxy has a connection.
@@ -173,23 +200,28 @@ func (c *connection) toProxy() unix.Errno {
 	if err != nil {
 		return errnoOf(err)
 	}
-	if !c.instance.network.expect(own, &client{tree: c.supervisor, program: c.n.program(), cookie: cookie}) {
+	noted := &client{tree: c.supervisor, cookie: cookie}
+	if c.process.command.Ask != nil {
+		noted.program = c.n.program()
+	}
+	if !c.instance.network.expect(own, noted) {
 		return unix.EADDRNOTAVAIL
 	}
-	c.own = own
+	c.own, c.cookie = own, cookie
 	errno := c.to(c.address)
 	switch errno {
 	case 0, unix.EINPROGRESS, unix.EALREADY, unix.EISCONN:
+		c.instance.network.attempted(own, cookie, true)
 	default:
 		c.abandon()
 	}
 	return errno
 }
 
-// abandon forgets the client of a connection that was not made.
+// abandon forgets the client of a connection to the proxy that was not made.
 func (c *connection) abandon() {
 	if c.own.IsValid() {
-		c.instance.network.abandon(c.own)
+		c.instance.network.attempted(c.own, c.cookie, false)
 	}
 }
 
@@ -199,9 +231,9 @@ func (c *connection) bind() (own netip.AddrPort, err error) {
 	if own, err = ownAddress(c.socket); err != nil || own.Port() != 0 {
 		return own, err
 	}
-	var any unix.Sockaddr = &unix.SockaddrInet4{Addr: proxyAddress.As4()}
+	var any unix.Sockaddr = &unix.SockaddrInet4{Addr: localhost.As4()}
 	if c.family == unix.AF_INET6 {
-		any = &unix.SockaddrInet6{Addr: netip.AddrFrom16(proxyAddress.As16()).As16()}
+		any = &unix.SockaddrInet6{Addr: localhost.As16()}
 	}
 	if err := unix.Bind(c.socket, any); err != nil {
 		return own, err
@@ -221,7 +253,7 @@ func ownAddress(socket int) (netip.AddrPort, error) {
 		own = netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port))
 	}
 	if own.Addr().IsUnspecified() {
-		own = netip.AddrPortFrom(proxyAddress, own.Port())
+		own = netip.AddrPortFrom(localhost, own.Port())
 	}
 	return own, err
 }

@@ -2,15 +2,19 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toold/toold/tools/net/sockdiag"
 )
 
 // counter serves ways out: it answers each request with the hosts of its client, and asks about the path's.
@@ -102,7 +106,7 @@ func TestNoWayOut(t *testing.T) {
 
 // connecting is a program that connects to the proxy in unusual ways.
 const connectionScript = `
-import os, socket, struct, sys, time
+import errno, socket, struct
 proxy = ("127.0.0.1", 3128)
 def ask(s):
     s.sendall(b"GET /a.example HTTP/1.0\r\n\r\n")
@@ -127,11 +131,18 @@ def pending():
     s = socket.socket(); s.setblocking(False); s.connect_ex(proxy); s.connect_ex(proxy); s.setblocking(True); return ask(s)
 def fast():
     s = socket.socket(); s.sendto(b"GET /a.example HTTP/1.0\r\n\r\n", 0x20000000, proxy); return ask(s)
+def from_4002():
+    s = socket.socket(); s.bind(("", 4002))
+    for i in range(100000):
+        try: s.connect(proxy); return s
+        except OSError as e:
+            if e.errno != errno.EADDRNOTAVAIL: raise  # the proxy has not closed the last one yet
+    raise OSError(0, "the port stays taken")
 def reset():
     for i in range(300):
-        s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); s.bind(("", 4002))
-        s.connect(proxy); s.send(b"GET /a.example HTTP/1.0\r\n\r\n"); s.close()
-    s = socket.socket(); s.connect(proxy); return ask(s)
+        s = from_4002(); s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.send(b"GET /a.example HTTP/1.0\r\n\r\n"); s.close()
+    return ask(from_4002())
 def datagrams():
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("", 4003)); s.connect(proxy)
     t = socket.socket(); t.bind(("", 4003)); t.connect(proxy); return ask(t)
@@ -151,18 +162,62 @@ func TestUnusualConnections(t *testing.T) {
 	p, _ := s.run(t, r, "python3 connect.py")
 	for line := range strings.Lines(p.out.String()) {
 		name, said, _ := strings.Cut(strings.TrimSpace(line), " ")
-		own := said == "true [a.example] nobody"
-		if name == "fast" && !own {
-			continue // refused, if the kernel has connected it at all
+		want := "true [a.example] nobody"
+		if name == "fast" {
+			want = "Operation not permitted" // it would connect without a call of connect
 		}
-		if name == "reset" && said == "Cannot assign requested address" { // the same port, before the proxy has closed the last
-			continue
-		}
-		if !own {
-			t.Errorf("%s: %s", name, said)
+		if said != want {
+			t.Errorf("%s: %s, want %s", name, said, want)
 		}
 	}
 	if got := strings.Count(p.out.String(), "\n"); got != 8 {
 		t.Errorf("printed %q, on stderr: %s", p.out, p.err)
+	}
+}
+
+// TestResetClients: a connection that was reset before the proxy has accepted it leaves its address to the next one, and one
+// that has not come so far keeps it.
+func TestResetClients(t *testing.T) {
+	diag, err := sockdiag.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer diag.Close()
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: localhost.AsSlice()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	n := &network{diag: diag, clients: map[netip.AddrPort]*client{}}
+	n.proxyAt.Store(uint32(l.Addr().(*net.TCPAddr).Port))
+	c, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := c.LocalAddr().(*net.TCPAddr).AddrPort()
+	expects := func(cookie uint64, want bool) {
+		t.Helper()
+		if got := n.expect(own, &client{cookie: cookie}); got != want {
+			t.Errorf("client %d is expected: %v, want %v", cookie, got, want)
+		}
+	}
+	expects(1, true)
+	n.attempted(own, 1, true)
+	expects(2, false) // there is a connection
+	if err := errors.Join(c.SetLinger(0), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	expects(2, true) // it was reset
+	expects(3, false)
+	n.attempted(own, 1, false) // too late
+	expects(3, false)
+	n.attempted(own, 2, true)
+	accepted, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.reset(accepted)
+	if len(n.clients) != 0 {
+		t.Errorf("%v is still expected", n.clients)
 	}
 }

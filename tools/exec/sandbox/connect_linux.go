@@ -28,6 +28,7 @@ type connection struct {
 	family  int            // of the socket
 	address []byte         // the daemon's copy
 	own     netip.AddrPort // of a connection to the proxy that has just begun
+	cookie  uint64         // of its socket
 }
 
 // connect makes the connection and returns the answer for the process. pending: the answer comes
@@ -249,7 +250,7 @@ func machineListens(port uint16) bool {
 		return false
 	}
 	defer diag.Close()
-	own := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	own := []netip.Addr{localhost, netip.IPv6Loopback()}
 	return slices.ContainsFunc(own, func(a netip.Addr) bool { return sockdiag.Listens(diag, netip.AddrPortFrom(a, port)) })
 }
 

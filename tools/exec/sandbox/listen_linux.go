@@ -51,20 +51,13 @@ const manyServed = 64
 
 // noteServed records that a process listens on the socket.
 func (g *supervisor) noteServed(socket, pid int) {
-	address, err := unix.Getsockname(socket)
-	port := 0
-	switch a := address.(type) {
-	case *unix.SockaddrInet4:
-		port = a.Port
-	case *unix.SockaddrInet6:
-		port = a.Port
-	}
+	own, err := ownAddress(socket)
 	m, lookErr := look(pid)
-	if err != nil || lookErr != nil || port == 0 || g.instance.network.isProxy(netip.AddrPortFrom(proxyAddress, uint16(port))) {
+	if err != nil || lookErr != nil || own.Port() == 0 || g.instance.network.isProxy(netip.AddrPortFrom(localhost, own.Port())) {
 		return
 	}
 	g.mu.Lock()
-	g.served[port] = m.name()
+	g.served[int(own.Port())] = m.name()
 	full := len(g.served) > manyServed
 	g.mu.Unlock()
 	if full {
@@ -76,13 +69,15 @@ func (g *supervisor) noteServed(socket, pid int) {
 	}
 }
 
-// listening returns the ports on which the tree listens, in order, and forgets the others.
+// listening returns the ports on which the tree listens, in order, and forgets the others. If the
+// kernel does not tell, they are those on which it has begun to, until its end.
 func (g *supervisor) listening() (ports []Listening) {
-	servers := g.instance.network.servers()
+	servers, err := g.instance.network.servers()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for port, program := range g.served {
-		if _, open := servers[port]; open {
+		_, open := servers[port]
+		if open || err != nil && g.ctx.Err() == nil {
 			ports = append(ports, Listening{port, program})
 		} else {
 			delete(g.served, port)
@@ -94,18 +89,18 @@ func (g *supervisor) listening() (ports []Listening) {
 
 // servers returns the addresses at which processes in the network listen, by their ports. If there
 // are several for a port, one that an IPv4 connection reaches is preferred.
-func (n *network) servers() map[int]netip.Addr {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	all, _ := sockdiag.Listeners(n.diag) // after an error there are none
-	servers := map[int]netip.Addr{}
+func (n *network) servers() (servers map[int]netip.Addr, err error) {
+	n.asking.Lock()
+	defer n.asking.Unlock()
+	all, err := sockdiag.Listeners(n.diag)
+	servers = map[int]netip.Addr{}
 	for _, s := range all {
 		port, at := int(s.Local.Port()), s.Local.Addr()
 		if before, has := servers[port]; !has || !before.Is4() {
 			servers[port] = at
 		}
 	}
-	return servers
+	return servers, err
 }
 
 // Listening returns the ports on which the tree listens now.
@@ -123,8 +118,12 @@ func (p *Process) Dial(ctx context.Context, port int) (*net.TCPConn, error) {
 		return nil, unix.ECONNREFUSED
 	}
 	network := p.confine.instance.network
-	at, open := network.servers()[port]
-	if !open {
+	servers, err := network.servers()
+	at, open := servers[port]
+	switch {
+	case err != nil && p.confine.supervisor.ctx.Err() == nil:
+		return nil, fmt.Errorf("looking for port %d: %w", port, err)
+	case !open:
 		return nil, unix.ECONNREFUSED
 	}
 	socket, err := network.socket(p.runner.host.instances.users, at)
@@ -146,15 +145,18 @@ func (p *Process) Dial(ctx context.Context, port int) (*net.TCPConn, error) {
 
 // socket makes a TCP socket in the network, of the address's family.
 func (n *network) socket(users *os.File, at netip.Addr) (*os.File, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	own, err := n.copied()
+	if err != nil {
+		return nil, fmt.Errorf("making a socket: %w", err)
+	}
+	defer unix.Close(own)
 	family := unix.AF_INET6
 	if at.Is4() {
 		family = unix.AF_INET
 	}
 	m := newMaker(users)
 	m.about = "making a socket"
-	m.do(unix.SYS_SETNS, int(n.namespace.file.Fd()), unix.CLONE_NEWNET)
+	m.do(unix.SYS_SETNS, own, unix.CLONE_NEWNET)
 	s := m.kept(m.do(unix.SYS_SOCKET, family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
 	if err := m.carryOut(); err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func loopbackOf(at netip.Addr) netip.Addr {
 	case !at.IsUnspecified():
 		return at
 	case at.Is4():
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return localhost
 	}
 	return netip.IPv6Loopback()
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,11 @@ const proxyPort = 3128
 // A network is one network namespace. It is safe for concurrent use.
 type network struct {
 	namespace namespace
-	diag      *os.File // a socket in it for queries about sockets
+
+	asking sync.Mutex // taken after mu
+	diag   *os.File   // a socket in it for queries about sockets
+
+	proxyAt atomic.Uint32 // the port of proxy; 0: there is none
 
 	mu      sync.Mutex
 	proxy   *proxy                     // nil: no process has needed one
@@ -74,7 +79,17 @@ func (n *network) Close() error {
 	}
 	n.mu.Lock() // a process that has ended may still be asked on which ports it listens
 	defer n.mu.Unlock()
+	n.asking.Lock()
+	defer n.asking.Unlock()
 	return errors.Join(n.diag.Close(), n.namespace.file.Close())
+}
+
+// copied returns a descriptor of the namespace, which stays open when the network is closed. The
+// caller closes it.
+func (n *network) copied() (fd int, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return unix.FcntlInt(n.namespace.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 }
 
 // loopback brings up the network's loopback.
@@ -94,6 +109,7 @@ func (n *network) wayOut(users *os.File, outlet Outlet) (port int, err error) {
 		if err != nil {
 			return 0, err
 		}
+		n.proxyAt.Store(uint32(l.Addr().(*net.TCPAddr).Port)) // before anything connects to it
 		n.proxy = newProxy(outlet, &reception{l, n}, n.client)
 	}
 	return n.proxy.port, nil
@@ -103,7 +119,7 @@ func (n *network) wayOut(users *os.File, outlet Outlet) (port int, err error) {
 func (n *network) listen(users *os.File) (net.Listener, error) {
 	m := newMaker(users)
 	m.about = "making the proxy's socket"
-	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1}}
+	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: localhost.As4()}
 	m.do(unix.SYS_SETNS, int(n.namespace.file.Fd()), unix.CLONE_NEWNET)
 	s := m.kept(m.do(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
 	m.do(unix.SYS_BIND, s.at(), unsafe.Pointer(address), int(unsafe.Sizeof(*address))).hold(address).spare() // the port is taken: use any free one
@@ -152,4 +168,15 @@ func (n *network) listensAt(file identity) bool {
 }
 
 // alive reports whether the socket still exists in this network.
-func (n *network) alive(l listening) bool { return sockdiag.HasUnix(n.diag, l.inode, l.cookie) }
+func (n *network) alive(l listening) bool {
+	n.asking.Lock()
+	defer n.asking.Unlock()
+	return sockdiag.HasUnix(n.diag, l.inode, l.cookie)
+}
+
+// connected returns the socket that is connected from local to remote in this network.
+func (n *network) connected(local, remote netip.AddrPort) (s sockdiag.TCP, there bool) {
+	n.asking.Lock()
+	defer n.asking.Unlock()
+	return sockdiag.Connected(n.diag, local, remote)
+}
