@@ -70,6 +70,14 @@ func innermost(places []Place, path string) (found Place) {
 	return found
 }
 
+// disk returns where on the disk a path below the place is.
+func (p Place) disk(path string) string {
+	if p.Source == "" {
+		return path
+	}
+	return p.Source + strings.TrimPrefix(path, p.Path)
+}
+
 // covered reports whether a directory of the session covers the hidden place and has nothing of
 // that name.
 func (m *maker) covered(place Place) bool {

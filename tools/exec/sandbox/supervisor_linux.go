@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -183,13 +182,14 @@ func (g *supervisor) judge(n *notification) (r response, later bool) {
 // changing notes which changes of a call are denied, and which files the call makes, and reports
 // what it is about to change.
 func (g *supervisor) changing(n *notification, names []name) {
-	if n.onlyReads(names) {
+	names, changes := n.settled(names)
+	if !changes {
 		return
 	}
 	from, paths := "", make([]string, len(names))
 	for i, name := range names {
 		paths[i] = n.path(name)
-		path, does := filepath.Clean(paths[i]), n.doing(name)
+		path, does := filepath.Clean(paths[i]), name.does
 		switch {
 		case paths[i] == "", does == shares:
 		case g.denies(path, does):
@@ -223,10 +223,7 @@ func (g *supervisor) creates(path string) {
 
 // onDisk returns the location of the tree's path on the disk.
 func (g *supervisor) onDisk(path string) string {
-	if p := innermost(g.policy.Places, path); p.Source != "" {
-		return p.Source + strings.TrimPrefix(path, p.Path)
-	}
-	return path
+	return innermost(g.policy.Places, path).disk(path)
 }
 
 func (g *supervisor) note(op Operation, target string) {
@@ -254,17 +251,6 @@ const (
 	replaces              // replaces the entry, if it exists
 	shares                // gives the file another name
 )
-
-// doing returns what an open call does.
-func (n *notification) doing(where name) doing {
-	if where.does != opens {
-		return where.does
-	}
-	if n.openFlags(where)&unix.O_CREAT != 0 {
-		return creates
-	}
-	return changes
-}
 
 // denies reports whether only the sandbox prevents the call: without it, it would succeed.
 func (g *supervisor) denies(path string, does doing) bool {
