@@ -37,6 +37,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/mcp"
@@ -138,6 +139,8 @@ func (d *Daemon) openSettings() error {
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
 	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
 	d.shares, d.ledger = newShares(d.limits.MaxRunningCalls), newLedger(d.limits, d.reclaimer.released)
+	d.reclaimer.searches = index.NewSet(d.limits.SearchBytes)
+	d.life.closers = append(d.life.closers, d.reclaimer.searches.Close)
 	limitMemory(d.limits)
 	return errors.Join(now.Broken...)
 }

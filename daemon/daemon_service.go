@@ -51,6 +51,11 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
+	held := d.reclaimer.searches.Held()
+	info.SearchMemory = &tooldv1.SearchMemory{
+		Files: uint64(held.Files), Directories: uint64(held.Directories), TextBytes: uint64(held.Text),
+		Bytes: uint64(held.Bytes), LimitBytes: uint64(d.reclaimer.searches.Limit()), Building: held.Building,
+	}
 	info.Warnings, info.WarningDetails = convert.Warnings(d.warned(principalOf(ctx)))
 	confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	if err != nil {

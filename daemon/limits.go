@@ -174,7 +174,7 @@ const besideHeld = 128 << 20
 // clients have it hold, instead of at twice of what is alive. An operator's GOMEMLIMIT counts.
 func limitMemory(limits settings.Limits) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limits.Buffers.All + limits.Options.All + limits.ToolDefinitions.All + besideHeld)
+		debug.SetMemoryLimit(limits.Buffers.All + limits.Options.All + limits.ToolDefinitions.All + limits.SearchBytes + besideHeld)
 	}
 }
 

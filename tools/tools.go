@@ -16,6 +16,7 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -207,6 +208,8 @@ type Env struct {
 	Ports func(*background.Task) []Port
 	// Languages are the session's language servers; nil if it has none.
 	Languages *language.Set
+	// Index is what earlier searches of the principal have found; nil: nothing is remembered.
+	Index *index.Index
 	// MaxChars is how many characters of text the result may hold inline.
 	MaxChars int
 	// OnTimeout is what Bash does at its time limit.

@@ -193,6 +193,7 @@ func limitKeys(l *Limits) []key {
 		{"limits.all_tool_bytes", daemonWide, count(1, &l.ToolDefinitions.All, 32<<20)},
 		{"limits.checkpoint_bytes", daemonWide, count(0, &l.CheckpointBytes, 1<<30)},
 		{"limits.checkpoint_age", daemonWide, span(&l.CheckpointAge, 30*24*time.Hour)},
+		{"limits.search_bytes", daemonWide, count(0, &l.SearchBytes, 64<<20)},
 		{"caches.unusedDays", daemonWide, integer(1, 3650, &l.CacheDays, 30)},
 		{"limits.idle_exit", daemonWide, span(&l.IdleExit, 30*time.Minute)},
 	}

@@ -25,6 +25,7 @@ type Limits struct {
 	ToolDefinitions  HeldBytes     // bytes of the definitions of tools that clients run
 	CheckpointBytes  int64         // bytes that what calls have changed may take; 0: nothing is kept
 	CheckpointAge    time.Duration // how long it is kept
+	SearchBytes      int64         // bytes of memory for what searches have found; 0: nothing is remembered
 	CacheDays        int           // days after which what calls have written to caches goes, if no session has used it
 	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
 }

@@ -115,7 +115,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	f := &finder{search: s, tree: tree}
 	tally, err := walk.Files(ctx, tree.Root, walk.Options{
-		Dir: tree.Real, Top: env.Files.Disk(env.Dir), Bound: tree.Bound(), Environ: env.Environ, Choose: f.choose, Visit: f.visit,
+		Dir: tree.Real, Top: env.Files.Disk(env.Dir), Bound: tree.Bound(), Environ: env.Environ, Choose: f.choose, Visit: f.visit, Index: env.Index,
 		Beat: func(n int64) { env.Report(tools.Step{Message: "looking for " + in.Pattern, Done: n}) },
 	})
 	return f.result(in, tally, err), err

@@ -99,4 +99,13 @@ func (e *ownEngine) scan(ctx context.Context, path string, in io.Reader) *hits {
 	return found
 }
 
+func (e *ownEngine) pass(_ string, isBinary bool) bool {
+	if isBinary {
+		e.binaries.Add(1)
+	} else {
+		e.searched.Add(1)
+	}
+	return true
+}
+
 func (e *ownEngine) finish(context.Context) {}

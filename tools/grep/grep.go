@@ -18,6 +18,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/walk"
 	"github.com/toold/toold/tools/fs/workspace"
 )
@@ -176,6 +177,7 @@ type search struct {
 	buffers map[string]workspace.Buffer
 	filter  filter
 	got     *gathering
+	known   known
 	notes
 }
 
@@ -184,6 +186,9 @@ type search struct {
 type engine interface {
 	visit(ctx context.Context, f *walk.File)
 	buffer(ctx context.Context, path string, b workspace.Buffer)
+	// pass counts a file that is not visited, since nothing would be found in it. It returns false
+	// if the file must be visited all the same.
+	pass(path string, isBinary bool) bool
 	finish(ctx context.Context)
 }
 
@@ -193,6 +198,9 @@ type engine interface {
 func (s *search) choose(ctx context.Context, in Input, from engines) (engine, error) {
 	expr, err := compile(in)
 	s.expr = expr
+	if expr != nil {
+		s.known.query = index.NewQuery(expr.needles)
+	}
 	if s.tree.Guarded() && err != nil && from.rg != "" {
 		f := *fault.From(err)
 		f.Message += "\nripgrep, which supports more patterns, is not used because there are rules that deny reading files."
@@ -217,7 +225,7 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 		case !f.Type.IsRegular(), unmet[f.Path]:
 		case open:
 			s.visitBuffer(ctx, e, f.Path, b)
-		default:
+		case !s.passes(e, f):
 			e.visit(ctx, f)
 		}
 	}
@@ -231,12 +239,13 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 		return walk.Tally{}, context.Cause(ctx)
 	}
 	o := walk.Options{
-		Dir: s.tree.Real, Top: s.env.Files.Disk(s.env.Dir), Bound: s.tree.Bound(), Environ: s.env.Environ, Choose: s.wants, Visit: visit,
+		Dir: s.tree.Real, Top: s.env.Files.Disk(s.env.Dir), Bound: s.tree.Bound(), Environ: s.env.Environ, Choose: s.wants, Visit: visit, Index: s.env.Index,
 		Beat: func(n int64) { s.env.Report(tools.Step{Message: "searching", Done: n}) },
 	}
 	tally, err := walk.Files(ctx, s.tree.Root, o)
 	tally.Add(s.visitNew(ctx, e, o, unmet))
 	e.finish(ctx)
+	s.env.Index.Learn(s.tree.Root, &s.known.unknown)
 	return tally, cmp.Or(context.Cause(ctx), err)
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/toold/toold/tools/fs/index"
 )
 
 // A query is what both engines search for.
@@ -25,7 +27,6 @@ type query struct {
 const (
 	window    = 256 << 10 // bytes read at once; most files fit
 	longest   = 16 << 20  // of a line, in bytes; the rest is not searched
-	sniffed   = 64 << 10  // a NUL byte within this distance from the start makes a file binary
 	wholeFile = 64 << 20  // largest file, in bytes, that is searched across lines
 	mostSpans = 1 << 20   // matches across lines that are found in one file
 )
@@ -93,28 +94,19 @@ func (s *scanner) open() error {
 	if err := s.fill(); err != nil {
 		return err
 	}
-	if isUTF16(s.buf) {
+	if index.IsUTF16(s.buf) {
 		all := io.MultiReader(bytes.NewReader(slices.Clone(s.buf)), s.in)
 		s.in = transform.NewReader(all, unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder())
 		s.buf, s.ended = s.buf[:0], false
 		return s.fill()
 	}
-	if isBinary(s.buf) {
+	if index.IsBinary(s.buf) {
 		return errBinary
 	}
 	if mark := []byte("\ufeff"); bytes.HasPrefix(s.buf, mark) {
 		s.from, s.counted, s.shown = len(mark), len(mark), len(mark)
 	}
 	return nil
-}
-
-func isUTF16(head []byte) bool {
-	return bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff})
-}
-
-// isBinary judges a file by its beginning.
-func isBinary(head []byte) bool {
-	return bytes.IndexByte(head[:min(sniffed, len(head))], 0) >= 0 && !isUTF16(head)
 }
 
 // windows searches line by line.

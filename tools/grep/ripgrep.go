@@ -20,6 +20,7 @@ import (
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/walk"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/grep/selection"
@@ -152,13 +153,18 @@ func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
 	}
 }
 
+// pass lets rg search binary files whose names look like text, as visit does.
+func (e *rgEngine) pass(name string, isBinary bool) bool {
+	return !(isBinary && selection.Textual(path.Base(name))) && e.own.pass(name, isBinary)
+}
+
 // buffer searches a text with our own engine if that finds the same as rg; otherwise rg gets it on
 // its standard input.
 func (e *rgEngine) buffer(ctx context.Context, path string, b workspace.Buffer) {
 	switch {
 	case e.expr != nil && e.expr.exact:
 		e.own.buffer(ctx, path, b)
-	case isBinary(b.Text):
+	case index.IsBinary(b.Text):
 		e.binaries.Add(1)
 	default:
 		e.searched.Add(1)
@@ -193,16 +199,16 @@ func (e *rgEngine) sniff(f *walk.File) bool {
 }
 
 // heads are buffers for beginsBinary.
-var heads = sync.Pool{New: func() any { return new([sniffed]byte) }}
+var heads = sync.Pool{New: func() any { return new([index.Sniffed]byte) }}
 
 func beginsBinary(r io.Reader) (bool, error) {
-	head := heads.Get().(*[sniffed]byte)
+	head := heads.Get().(*[index.Sniffed]byte)
 	defer heads.Put(head)
 	n, err := io.ReadFull(r, head[:])
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}
-	return isBinary(head[:n]), err
+	return index.IsBinary(head[:n]), err
 }
 
 // run searches one batch. input is what rg reads for the name "-".

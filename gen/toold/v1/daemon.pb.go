@@ -92,7 +92,9 @@ type GetInfoResponse struct {
 	// Where it listens.
 	Listeners []*Listener `protobuf:"bytes,20,rep,name=listeners,proto3" json:"listeners,omitempty"`
 	// Who the caller is, and so whose sessions it sees: "uid:1000", "token:ci", "certificate:ci".
-	Principal     string `protobuf:"bytes,21,opt,name=principal,proto3" json:"principal,omitempty"`
+	Principal string `protobuf:"bytes,21,opt,name=principal,proto3" json:"principal,omitempty"`
+	// What Grep and Glob remember of earlier searches.
+	SearchMemory  *SearchMemory `protobuf:"bytes,22,opt,name=search_memory,json=searchMemory,proto3" json:"search_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -232,6 +234,104 @@ func (x *GetInfoResponse) GetPrincipal() string {
 	return ""
 }
 
+func (x *GetInfoResponse) GetSearchMemory() *SearchMemory {
+	if x != nil {
+		return x.SearchMemory
+	}
+	return nil
+}
+
+// What Grep and Glob remember of earlier searches, for all principals together.
+type SearchMemory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Files whose trigrams are known, so that a search can leave them unread.
+	Files uint64 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
+	// Directories whose entries are known.
+	Directories uint64 `protobuf:"varint,2,opt,name=directories,proto3" json:"directories,omitempty"`
+	// Bytes of text that the files have.
+	TextBytes uint64 `protobuf:"varint,3,opt,name=text_bytes,json=textBytes,proto3" json:"text_bytes,omitempty"`
+	// Bytes of memory that all of it takes.
+	Bytes uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// How many it may take: limits.search_bytes. 0: nothing is remembered.
+	LimitBytes uint64 `protobuf:"varint,5,opt,name=limit_bytes,json=limitBytes,proto3" json:"limit_bytes,omitempty"`
+	// Files are being read in the background.
+	Building      bool `protobuf:"varint,6,opt,name=building,proto3" json:"building,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchMemory) Reset() {
+	*x = SearchMemory{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchMemory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchMemory) ProtoMessage() {}
+
+func (x *SearchMemory) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchMemory.ProtoReflect.Descriptor instead.
+func (*SearchMemory) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SearchMemory) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *SearchMemory) GetDirectories() uint64 {
+	if x != nil {
+		return x.Directories
+	}
+	return 0
+}
+
+func (x *SearchMemory) GetTextBytes() uint64 {
+	if x != nil {
+		return x.TextBytes
+	}
+	return 0
+}
+
+func (x *SearchMemory) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *SearchMemory) GetLimitBytes() uint64 {
+	if x != nil {
+		return x.LimitBytes
+	}
+	return 0
+}
+
+func (x *SearchMemory) GetBuilding() bool {
+	if x != nil {
+		return x.Building
+	}
+	return false
+}
+
 // One place where the daemon listens.
 type Listener struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -245,7 +345,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -257,7 +357,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -270,7 +370,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Listener) GetAddress() string {
@@ -310,7 +410,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -322,7 +422,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -335,7 +435,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Limits) GetMaxRunningCalls() uint32 {
@@ -404,7 +504,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +516,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +529,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExplainRequest) GetToolUse() *ToolUse {
@@ -497,7 +597,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +609,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +622,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExplainResponse) GetValid() bool {
@@ -636,7 +736,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +748,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +761,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ShutdownRequest) GetNow() bool {
@@ -687,7 +787,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +799,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +812,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
 }
 
 var File_toold_v1_daemon_proto protoreflect.FileDescriptor
@@ -720,7 +820,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xad\x04\n" +
+	"\x0eGetInfoRequest\"\xea\x04\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -738,7 +838,17 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\x0fwarning_details\x18\r \x03(\v2\x11.toold.v1.WarningR\x0ewarningDetails\x12(\n" +
 	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\x120\n" +
 	"\tlisteners\x18\x14 \x03(\v2\x12.toold.v1.ListenerR\tlisteners\x12\x1c\n" +
-	"\tprincipal\x18\x15 \x01(\tR\tprincipal\"6\n" +
+	"\tprincipal\x18\x15 \x01(\tR\tprincipal\x12;\n" +
+	"\rsearch_memory\x18\x16 \x01(\v2\x16.toold.v1.SearchMemoryR\fsearchMemory\"\xb8\x01\n" +
+	"\fSearchMemory\x12\x14\n" +
+	"\x05files\x18\x01 \x01(\x04R\x05files\x12 \n" +
+	"\vdirectories\x18\x02 \x01(\x04R\vdirectories\x12\x1d\n" +
+	"\n" +
+	"text_bytes\x18\x03 \x01(\x04R\ttextBytes\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1f\n" +
+	"\vlimit_bytes\x18\x05 \x01(\x04R\n" +
+	"limitBytes\x12\x1a\n" +
+	"\bbuilding\x18\x06 \x01(\bR\bbuilding\"6\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
 	"\x03tls\x18\x02 \x01(\bR\x03tls\"\xb9\x02\n" +
@@ -796,60 +906,62 @@ func file_toold_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_toold_v1_daemon_proto_rawDescData
 }
 
-var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toold_v1_daemon_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),        // 0: toold.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),       // 1: toold.v1.GetInfoResponse
-	(*Listener)(nil),              // 2: toold.v1.Listener
-	(*Limits)(nil),                // 3: toold.v1.Limits
-	(*ExplainRequest)(nil),        // 4: toold.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 5: toold.v1.ExplainResponse
-	(*ShutdownRequest)(nil),       // 6: toold.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),      // 7: toold.v1.ShutdownResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(SandboxTier)(0),              // 9: toold.v1.SandboxTier
-	(*Warning)(nil),               // 10: toold.v1.Warning
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*ToolUse)(nil),               // 12: toold.v1.ToolUse
-	(*Options)(nil),               // 13: toold.v1.Options
-	(*Error)(nil),                 // 14: toold.v1.Error
-	(Level)(0),                    // 15: toold.v1.Level
-	(Decision)(0),                 // 16: toold.v1.Decision
-	(*Ground)(nil),                // 17: toold.v1.Ground
-	(*Suggestion)(nil),            // 18: toold.v1.Suggestion
-	(PermissionMode)(0),           // 19: toold.v1.PermissionMode
-	(*Confinement)(nil),           // 20: toold.v1.Confinement
+	(*SearchMemory)(nil),          // 2: toold.v1.SearchMemory
+	(*Listener)(nil),              // 3: toold.v1.Listener
+	(*Limits)(nil),                // 4: toold.v1.Limits
+	(*ExplainRequest)(nil),        // 5: toold.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 6: toold.v1.ExplainResponse
+	(*ShutdownRequest)(nil),       // 7: toold.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),      // 8: toold.v1.ShutdownResponse
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(SandboxTier)(0),              // 10: toold.v1.SandboxTier
+	(*Warning)(nil),               // 11: toold.v1.Warning
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*ToolUse)(nil),               // 13: toold.v1.ToolUse
+	(*Options)(nil),               // 14: toold.v1.Options
+	(*Error)(nil),                 // 15: toold.v1.Error
+	(Level)(0),                    // 16: toold.v1.Level
+	(Decision)(0),                 // 17: toold.v1.Decision
+	(*Ground)(nil),                // 18: toold.v1.Ground
+	(*Suggestion)(nil),            // 19: toold.v1.Suggestion
+	(PermissionMode)(0),           // 20: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 21: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
-	8,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
-	9,  // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	10, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
-	3,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
-	2,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
-	11, // 5: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	11, // 6: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	11, // 7: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	12, // 8: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	13, // 9: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	14, // 10: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	15, // 11: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	16, // 12: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	17, // 13: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	18, // 14: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	19, // 15: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	10, // 16: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
-	20, // 17: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
-	0,  // 18: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	4,  // 19: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	6,  // 20: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 21: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	5,  // 22: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	7,  // 23: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	21, // [21:24] is the sub-list for method output_type
-	18, // [18:21] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	9,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
+	10, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
+	11, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
+	4,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
+	3,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
+	2,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
+	12, // 6: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	12, // 7: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	12, // 8: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	13, // 9: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	14, // 10: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	15, // 11: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	16, // 12: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	17, // 13: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	18, // 14: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	19, // 15: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	20, // 16: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	11, // 17: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
+	21, // 18: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	0,  // 19: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	5,  // 20: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	7,  // 21: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 22: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	6,  // 23: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	8,  // 24: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	22, // [22:25] is the sub-list for method output_type
+	19, // [19:22] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }
@@ -866,7 +978,7 @@ func file_toold_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_daemon_proto_rawDesc), len(file_toold_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

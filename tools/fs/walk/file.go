@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/tools/fs/index"
 )
 
 // A File is an entry other than a directory. It is valid until Visit returns.
@@ -31,11 +33,17 @@ func (f *File) Open() (*os.File, error) {
 
 // ModTime returns when the content of the entry itself was changed; it does not follow a link.
 func (f *File) ModTime() (time.Time, error) {
+	s, err := f.Stamp()
+	return s.ModTime(), err
+}
+
+// Stamp returns the stamp of the entry itself; it does not follow a link.
+func (f *File) Stamp() (index.Stamp, error) {
 	var s unix.Stat_t
 	if err := unix.Fstatat(f.dir.fd, f.name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return time.Time{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
+		return index.Stamp{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
 	}
-	return time.Unix(s.Mtim.Unix()), nil
+	return index.StampOf(&s), nil
 }
 
 // openAt opens the regular file name in dir. path is its name in errors.
@@ -56,8 +64,8 @@ func openAt(dir int, name, path string) (*os.File, error) {
 
 // An openDir is a directory that stays open while tasks about its entries are left.
 type openDir struct {
-	file  *os.File
 	fd    int
+	file  *os.File // owns fd once entries are read; nil: none has been
 	users atomic.Int32
 }
 
@@ -86,15 +94,46 @@ func (d *openDir) open(name string) (*openDir, error) {
 }
 
 func newOpenDir(fd int) *openDir {
-	d := &openDir{file: os.NewFile(uintptr(fd), "directory"), fd: fd}
+	d := &openDir{fd: fd}
 	d.users.Store(1)
 	return d
+}
+
+// remembered returns the entries of the directory, if they are known, and otherwise what takes note
+// of them while they are read.
+func (d *openDir) remembered(by *index.Index) (*index.Listing, *index.Reading) {
+	var s unix.Stat_t
+	if by == nil || unix.Fstat(d.fd, &s) != nil {
+		return nil, nil
+	}
+	now := index.StampOf(&s)
+	if known := by.Listing(now); known != nil {
+		return known, nil
+	}
+	return nil, by.Read(d.fd, now)
+}
+
+// entries reads the next entries, at most n.
+func (d *openDir) entries(n int) ([]index.Entry, error) {
+	if d.file == nil {
+		d.file = os.NewFile(uintptr(d.fd), "directory")
+	}
+	read, err := d.file.ReadDir(n)
+	list := make([]index.Entry, len(read))
+	for i, e := range read {
+		list[i] = index.Entry{Name: e.Name(), Type: e.Type()}
+	}
+	return list, err
 }
 
 func (d *openDir) keep() { d.users.Add(1) }
 
 func (d *openDir) drop() {
-	if d.users.Add(-1) == 0 {
+	switch {
+	case d.users.Add(-1) != 0:
+	case d.file != nil:
 		d.file.Close()
+	default:
+		unix.Close(d.fd)
 	}
 }

@@ -62,14 +62,17 @@ func (l *level) ignored(full string, isDir bool, first int) bool {
 }
 
 // level returns the level of a directory inside l's. dir opens its files; abs is its absolute path,
-// and skip the length of its full path with a slash.
-func (w *walker) level(l *level, dir int, abs string, skip int) *level {
+// and skip the length of its full path with a slash. Files for which has is false are not there.
+func (w *walker) level(l *level, dir int, abs string, skip int, has func(name string) bool) *level {
 	next := &level{parent: l, skip: skip}
 	found := l == nil
 	if l == nil {
 		next.top, next.global = true, w.user
 	}
 	for i, name := range sources {
+		if !has(name) {
+			continue
+		}
 		rules, err := rulesOf(openAt(dir, name, name))
 		if err != nil {
 			w.fault(filepath.Join(abs, name), err)
@@ -77,7 +80,7 @@ func (w *walker) level(l *level, dir int, abs string, skip int) *level {
 		next.own[i] = rules
 		found = found || !rules.empty()
 	}
-	if repo.HasLink(dir, "") {
+	if has(".git") && repo.HasLink(dir, "") {
 		next.top, found = true, true
 		exclude, override, err := repositoryRules(abs, w.o.Environ)
 		w.fault("", err)
@@ -165,7 +168,7 @@ func (w *walker) outset() (l *level) {
 			w.fault("", err)
 			continue
 		}
-		l = w.level(l, int(f.Fd()), at, len(strings.TrimSuffix(at, "/"))+1-len(base))
+		l = w.level(l, int(f.Fd()), at, len(strings.TrimSuffix(at, "/"))+1-len(base), anyName)
 		f.Close()
 	}
 	return l

@@ -29,7 +29,7 @@ func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 			kind = fs.ModeDir
 		}
 		if dir != nil {
-			l = w.level(l, dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(w.prefix)+len(below))
+			l = w.level(l, dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(w.prefix)+len(below), anyName)
 			if more {
 				next, _ = dir.open(name)
 			}

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toold/toold/tools/fs/index"
 )
 
 // Options are what to walk and what to do with it.
@@ -39,6 +41,9 @@ type Options struct {
 	Visit func(*File)
 	// Git selects git's behaviour: of the ignore files in the tree only .gitignore counts.
 	Git bool
+	// Index remembers the entries of directories, and spares reading those that have not changed
+	// since. It may be nil.
+	Index *index.Index
 	// Beat is called once a second with the number of visited entries, from one goroutine. It may
 	// be nil.
 	Beat func(visited int64)
@@ -188,11 +193,18 @@ func (w *walker) visit(files []*File) {
 // and directories pushed on the stack. l is its parent's level.
 func (w *walker) read(d *openDir, below string, l *level) {
 	abs := strings.TrimSuffix(w.o.Dir+"/"+below, "/")
-	l = w.level(l, d.fd, abs, len(w.prefix)+len(below))
+	known, reading := d.remembered(w.o.Index)
+	if known != nil {
+		w.sort(d, below, w.level(l, d.fd, abs, len(w.prefix)+len(below), known.Has), known.Entries)
+		return
+	}
+	l = w.level(l, d.fd, abs, len(w.prefix)+len(below), anyName)
 	for w.ended() == nil && !w.stopped() {
-		entries, err := d.file.ReadDir(readAtOnce)
+		entries, err := d.entries(readAtOnce)
+		reading.Add(entries)
 		w.sort(d, below, l, entries)
 		if errors.Is(err, io.EOF) {
+			reading.Keep()
 			return
 		}
 		if err != nil {
@@ -202,20 +214,23 @@ func (w *walker) read(d *openDir, below string, l *level) {
 	}
 }
 
+// anyName stands for the entries of a directory that are not known.
+func anyName(string) bool { return true }
+
 // sort decides about the entries of one directory. Taken ones become tasks for any free worker.
-func (w *walker) sort(d *openDir, below string, l *level, entries []fs.DirEntry) {
+func (w *walker) sort(d *openDir, below string, l *level, entries []index.Entry) {
 	var files []*File
 	var left Tally
 	for _, e := range entries {
-		path := below + e.Name()
-		switch choice := w.choose(path, l, e.Type()); {
+		path := below + e.Name
+		switch choice := w.choose(path, l, e.Type); {
 		case choice != Take:
-			left.leave(choice, path, e.IsDir())
-		case e.IsDir():
+			left.leave(choice, path, e.Type.IsDir())
+		case e.Type.IsDir():
 			d.keep()
-			w.push(task{dir: d, name: e.Name(), path: path, level: l})
+			w.push(task{dir: d, name: e.Name, path: path, level: l})
 		default:
-			files = append(files, &File{Path: path, Type: e.Type(), name: e.Name(), dir: d})
+			files = append(files, &File{Path: path, Type: e.Type, name: e.Name, dir: d})
 		}
 	}
 	w.counts.Lock()

@@ -1,0 +1,26 @@
+package daemon
+
+import "testing"
+
+func TestShortOfMemory(t *testing.T) {
+	const plenty = "MemTotal:       16300000 kB\nMemFree:          500000 kB\nMemAvailable:   14000000 kB\n"
+	const little = "MemTotal:       16300000 kB\nMemFree:          500000 kB\nMemAvailable:     600000 kB\n"
+	const calm = "some avg10=0.12 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+	const waiting = "some avg10=31.50 avg60=2.00 avg300=0.00 total=9\nfull avg10=12.00 avg60=0.00 avg300=0.00 total=3\n"
+	for _, c := range []struct {
+		pressure, memory string
+		want             bool
+	}{
+		{calm, plenty, false},
+		{calm, little, true},
+		{waiting, plenty, true},
+		{"", plenty, false},
+		{"", "", false},
+		{"some avg10=", "MemAvailable:", false},
+		{"nonsense", "MemTotal: 1 kB", false},
+	} {
+		if got := shortOfMemory([]byte(c.pressure), []byte(c.memory)); got != c.want {
+			t.Errorf("short of memory with\n%s%s: %v, want %v", c.pressure, c.memory, got, c.want)
+		}
+	}
+}
