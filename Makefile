@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test lint generate check bench bench-sandbox day world starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo picture test lint generate check bench bench-sandbox cost day world starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -66,6 +66,11 @@ vet:
 bench: build
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./bench -toold .bin/toold
+
+# What a call costs in allocations, switches and system calls, against the budgets. KEEP names a folder for the profile,
+# the trace and the lines of strace that show where they go.
+cost:
+	TOOLD_COST_KEEP=$(abspath $(KEEP)) go test -count=1 -v -run '^TestCostOfACall$$' ./cmd/toold
 
 # A day's commands in plain bash and through the daemon: what differs, what is asked, and the time that both take.
 day: build

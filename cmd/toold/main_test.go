@@ -18,5 +18,5 @@ func TestMain(m *testing.M) {
 	if code, is := pdf.Main(os.Args); is {
 		syscall.Exit(code) // os.Exit takes a second under the race detector
 	}
-	testscript.Main(m, map[string]func(){"toold": main, "kit": kit})
+	testscript.Main(m, map[string]func(){"toold": main, "kit": kit, "counted": countedMain})
 }

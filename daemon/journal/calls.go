@@ -6,7 +6,9 @@
 package journal
 
 import (
+	"context"
 	"fmt"
+	"runtime/trace"
 	"slices"
 	"time"
 	"weak"
@@ -69,6 +71,7 @@ func (l *Log) Calls() (int, error) {
 // one reads a record, and the number of the one before it of the same call. A
 // record that has been trimmed meanwhile comes back empty.
 func (l *Log) one(seq uint64) (r Record, before uint64, err error) {
+	defer trace.StartRegion(context.Background(), "journal.read").End()
 	db := l.store.db
 	err = db.locked(func() error {
 		found := false

@@ -4,7 +4,9 @@ package journal
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"runtime/trace"
 	"slices"
 	"strings"
 	"sync"
@@ -206,6 +208,7 @@ const (
 // read returns records after after up to upTo, one read's worth; none if they
 // have been trimmed meanwhile.
 func (l *Log) read(after, upTo uint64) ([]Record, error) {
+	defer trace.StartRegion(context.Background(), "journal.read").End() // counted by TestCostOfACall
 	upTo = min(upTo, after+readRecords)
 	records := make([]Record, 0, upTo-after)
 	size := 0
