@@ -7,11 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/build"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +44,7 @@ func comparisons(daemon, bare *server, dir string) []comparison {
 		readComparison(daemon, dir),
 	}
 	if _, err := exec.LookPath("rg"); err == nil {
-		list = append(list, grepComparison(daemon))
+		list = append(list, searchComparisons(daemon)...)
 	}
 	return list
 }
@@ -166,36 +164,4 @@ func writeLines(name string) error {
 		fmt.Fprintf(&text, "%06d the quick brown fox jumps over the lazy dog\n", n)
 	}
 	return os.WriteFile(name, []byte(text.String()), 0o600)
-}
-
-// grepComparison searches the sources of Go's own tree for a rare word. Both must find the same files.
-func grepComparison(daemon *server) comparison {
-	src := filepath.Join(build.Default.GOROOT, "src")
-	const pattern = `func New[A-Z]\w+Reader`
-	var expected []string
-	same := func(result *tooldv1.ToolResult) error {
-		var found []string
-		for line := range strings.Lines(result.GetContent()[0].GetText()) {
-			if strings.HasPrefix(line, src) {
-				found = append(found, strings.TrimSpace(line))
-			}
-		}
-		if slices.Sort(found); !slices.Equal(found, expected) {
-			return fmt.Errorf("the Grep found %d files and rg %d, or others", len(found), len(expected))
-		}
-		return nil
-	}
-	input := fmt.Sprintf(`{"pattern":%q,"path":%q,"output_mode":"files_with_matches","head_limit":1000}`, pattern, src)
-	return comparison{
-		name: "Grep in GOROOT/src / rg",
-		control: func(ctx context.Context) (time.Duration, error) {
-			start := time.Now()
-			output, err := exec.CommandContext(ctx, "rg", "--no-config", "--hidden", "--files-with-matches", pattern, src).Output()
-			took := time.Since(start)
-			expected = strings.Fields(string(output))
-			slices.Sort(expected)
-			return took, err
-		},
-		toold: calling(daemon, src, 1, 1, "Grep", input, same),
-	}
 }

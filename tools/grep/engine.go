@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/walk"
 	"github.com/toold/toold/tools/fs/workspace"
 )
@@ -54,19 +55,15 @@ type ownEngine struct {
 	scanners sync.Pool
 }
 
-func (e *ownEngine) visit(ctx context.Context, f *walk.File) {
-	in, err := f.Open()
+func (e *ownEngine) visit(ctx context.Context, f *walk.File, _ *index.Text) {
+	in, err := f.Reader()
 	if err != nil {
 		e.unreadable(f.Path, err)
 		return
 	}
 	defer in.Close()
 	found := e.scan(ctx, f.Path, in)
-	if found.entries > 0 && e.mode == modeFiles {
-		if info, err := in.Stat(); err == nil {
-			found.modified = info.ModTime()
-		}
-	}
+	found.modified = in.ModTime()
 	e.got.add(found)
 }
 

@@ -184,7 +184,8 @@ type search struct {
 // An engine receives the files to search, from several goroutines at once, and a call when there
 // are no more.
 type engine interface {
-	visit(ctx context.Context, f *walk.File)
+	// visit takes a file, with what is known of its text; nil: nothing is.
+	visit(ctx context.Context, f *walk.File, known *index.Text)
 	buffer(ctx context.Context, path string, b workspace.Buffer)
 	// pass counts a file that is not visited, since nothing would be found in it. It returns false
 	// if the file must be visited all the same.
@@ -225,8 +226,8 @@ func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 		case !f.Type.IsRegular(), unmet[f.Path]:
 		case open:
 			s.visitBuffer(ctx, e, f.Path, b)
-		case !s.passes(e, f):
-			e.visit(ctx, f)
+		default:
+			s.visitFile(ctx, e, f)
 		}
 	}
 	if s.tree.Single != "" {

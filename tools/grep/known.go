@@ -3,10 +3,13 @@
 package grep
 
 import (
+	"context"
+	"path"
 	"sync"
 
 	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/walk"
+	"github.com/toold/toold/tools/grep/selection"
 )
 
 // known is the part of a search that concerns the index.
@@ -17,23 +20,30 @@ type known struct {
 	unknown index.Unknown
 }
 
-// passes reports whether the file need not be visited, and counts it then: nothing has changed it
-// since its trigrams were taken, and they say that there is no match. Each file is looked up by what
-// the kernel says of it now.
-func (s *search) passes(e engine, f *walk.File) bool {
-	if s.env.Index == nil {
-		return false
+// visitFile has the engine search a file, unless nothing has changed it since its trigrams were taken
+// and they say that there is no match. It is looked up by what the kernel says of it now.
+func (s *search) visitFile(ctx context.Context, e engine, f *walk.File) {
+	text := s.textOf(f)
+	if text != nil && (text.Binary || text.Lacks(s.known.query)) && e.pass(f.Path, text.Binary) {
+		return
+	}
+	e.visit(ctx, f, text)
+}
+
+// textOf returns what is known of the text of a file; nil: nothing that would be of use.
+func (s *search) textOf(f *walk.File) *index.Text {
+	if s.env.Index == nil || s.known.query == nil && selection.Textual(path.Base(f.Path)) {
+		return nil
 	}
 	now, err := f.Stamp()
 	if err != nil {
-		return false
+		return nil
 	}
 	text := s.env.Index.Text(now)
 	if text == nil {
 		s.known.mu.Lock()
 		defer s.known.mu.Unlock()
 		s.known.unknown.Add(f.Path, now)
-		return false
 	}
-	return (text.Binary || text.Lacks(s.known.query)) && e.pass(f.Path, text.Binary)
+	return text
 }

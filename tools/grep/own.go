@@ -151,7 +151,7 @@ func (s *scanner) cutLine() error {
 			return err
 		}
 		if i := bytes.IndexByte(skip[:n], '\n'); i >= 0 {
-			s.in = io.MultiReader(bytes.NewReader(slices.Clone(skip[i+1:n])), s.in)
+			s.in, s.ended = io.MultiReader(bytes.NewReader(slices.Clone(skip[i+1:n])), s.in), false
 			break
 		}
 	}

@@ -169,7 +169,7 @@ var changes = map[string]func(*changing){
 		c.put(filepath.Join(c.root, ".git/info/exclude"), []byte([]string{"", "*.txt\n", "odd dir\n"}[c.rand.IntN(3)]))
 	},
 	"branch": func(c *changing) {
-		c.git("add", "-A")
+		c.git("add", "-A", "-f")
 		c.git("commit", "-q", "--allow-empty", "-m", "state")
 		c.git("checkout", "-q", "-B", "other", "HEAD~"+fmt.Sprint(c.rand.IntN(2)))
 	},
@@ -322,7 +322,7 @@ func TestMemoryIsNoticedByNobody(t *testing.T) {
 		c.put(c.name(), c.text())
 	}
 	for range 2 {
-		c.git("add", "-A")
+		c.git("add", "-A", "-f")
 		c.git("commit", "-q", "--allow-empty", "-m", "begin")
 	}
 	files := tooltest.NewFiles(t, c.root)

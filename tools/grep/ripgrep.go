@@ -135,8 +135,8 @@ type rgEngine struct {
 
 // visit adds a file to the batch. Binary files are left out here if their name does not look like
 // text.
-func (e *rgEngine) visit(ctx context.Context, f *walk.File) {
-	if !selection.Textual(path.Base(f.Path)) && !e.sniff(f) {
+func (e *rgEngine) visit(ctx context.Context, f *walk.File, known *index.Text) {
+	if known == nil && !selection.Textual(path.Base(f.Path)) && !e.sniff(f) {
 		return
 	}
 	e.searched.Add(1)

@@ -5,6 +5,7 @@ package walk
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -31,6 +32,59 @@ func (f *File) Open() (*os.File, error) {
 	return openAt(f.dir.fd, f.name, f.Path)
 }
 
+// A Reader reads a regular file from its beginning to where it ended when it was opened. It is for
+// one goroutine; the caller closes it.
+type Reader struct {
+	fd    int
+	left  int64 // bytes; negative: the kernel does not say how many there are
+	path  string
+	stamp index.Stamp
+}
+
+// Reader opens the file like Open. It takes half the system calls of an os.File that is read once.
+func (f *File) Reader() (*Reader, error) {
+	fd, s, err := openRegular(f.dir.fd, f.name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: err}
+	}
+	r := &Reader{fd: fd, left: s.Size, path: f.Path, stamp: index.StampOf(&s)}
+	if r.left == 0 {
+		r.left = -1 // as files of /proc have it
+	}
+	return r, nil
+}
+
+// ModTime returns when the content was changed, as of when the file was opened.
+func (r *Reader) ModTime() time.Time { return r.stamp.ModTime() }
+
+// Read implements io.Reader. The last bytes come together with io.EOF.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	if r.left > 0 {
+		p = p[:min(int64(len(p)), r.left)]
+	}
+	n, err := unix.Read(r.fd, p)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Read(r.fd, p)
+	}
+	switch {
+	case err != nil:
+		return 0, &fs.PathError{Op: "read", Path: r.path, Err: err}
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	case r.left > 0:
+		if r.left -= int64(n); r.left == 0 {
+			return n, io.EOF
+		}
+	}
+	return n, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() { unix.Close(r.fd) }
+
 // ModTime returns when the content of the entry itself was changed; it does not follow a link.
 func (f *File) ModTime() (time.Time, error) {
 	s, err := f.Stamp()
@@ -48,18 +102,27 @@ func (f *File) Stamp() (index.Stamp, error) {
 
 // openAt opens the regular file name in dir. path is its name in errors.
 func openAt(dir int, name, path string) (*os.File, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err == nil {
-		var s unix.Stat_t
-		if err = unix.Fstat(fd, &s); err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
-			err = errNotRegular
-		}
-		if err == nil {
-			return os.NewFile(uintptr(fd), path), nil
-		}
-		unix.Close(fd)
+	fd, _, err := openRegular(dir, name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// openRegular opens the regular file name in dir, and returns what stat has of it.
+func openRegular(dir int, name string) (fd int, s unix.Stat_t, err error) {
+	fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, s, err
+	}
+	if err = unix.Fstat(fd, &s); err == nil && s.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errNotRegular
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, s, err
+	}
+	return fd, s, nil
 }
 
 // An openDir is a directory that stays open while tasks about its entries are left.
