@@ -230,7 +230,7 @@ func addScript(t testing.TB, f *permission.Facts, script string) {
 		t.Fatal(err)
 	}
 	e := action.Effects()
-	f.Commands, f.Opaque, f.Reason, f.Unknown, f.Dir = e.Commands, e.Opaque, e.Reason, e.Unknown, root
+	f.Commands, f.Hosts, f.Opaque, f.Reason, f.Unknown, f.Dir = e.Commands, e.Hosts, e.Opaque, e.Reason, e.Unknown, root
 	for _, p := range e.Reads {
 		if p.Unnamed && p.By > 0 && !e.Commands[p.By-1].ReadOnly {
 			continue // as the pipeline does

@@ -17,7 +17,7 @@ import (
 type contact struct {
 	host string // as written
 	name string // as rules compare it
-	by   int    // 1 + the index of the command that names it; 0: the tool itself
+	by   int    // 1 + the index of the command that names it; 0: the tool itself, or a redirection of its script
 }
 
 // contacts returns the hosts that a command names and may contact. A loopback address is the session's own.
@@ -47,7 +47,7 @@ func (f *Facts) Contacts() (names []string) {
 func (l *coverage) hosts() {
 	for _, to := range l.call.hosts {
 		reachable := func(rule string) bool { return hostFits(hostName(rule), to.name) }
-		if l.whole && to.by == 0 || to.by > 0 && slices.ContainsFunc(l.Reachable, reachable) {
+		if l.whole && to.by == 0 && !l.Opaque || to.by > 0 && slices.ContainsFunc(l.Reachable, reachable) {
 			continue
 		}
 		if r := l.policy.Rules.first(AllowList, func(r *anchored) bool { return r.subject&hosts != 0 && hostFits(r.host, to.name) }); r != nil {
@@ -59,7 +59,7 @@ func (l *coverage) hosts() {
 			continue
 		}
 		g := to.unruled()
-		if to.by > 0 && (l.whole || l.covered(to.by-1)) {
+		if l.whole || to.by > 0 && l.covered(to.by-1) {
 			g.wants = g.needs
 		}
 		l.miss(g)

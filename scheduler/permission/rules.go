@@ -184,7 +184,9 @@ func read(f *Facts) call {
 	}
 	c.mentioned, c.overlooked = mentionsOf(f)
 	for _, host := range f.Hosts {
-		c.hosts = append(c.hosts, contact{host, hostName(host), 0})
+		if !f.Opaque || !isLoopback(host) { // as with those that commands name
+			c.hosts = append(c.hosts, contact{host, hostName(host), 0})
+		}
 	}
 	return c
 }

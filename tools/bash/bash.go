@@ -78,7 +78,7 @@ func situate(env *tools.Env, in input) input {
 func effects(in input) tools.Effects {
 	a := in.analysis
 	e := tools.Effects{
-		Commands: a.Commands, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(),
+		Commands: a.Commands, Hosts: a.Hosts, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(),
 		Unknown: a.Unknown(), Unconfined: in.Unconfined, Spills: a.Spills(in.Command),
 	}
 	for _, r := range a.Redirects {

@@ -108,6 +108,11 @@ func (a *analyzer) asPOSIX(via, text string, commands []Command, redirects []Red
 		a.out.Err = second.Err
 	}
 	a.out.Unlisted = a.out.Unlisted || second.Unlisted
+	for _, host := range second.Hosts {
+		if !slices.Contains(a.out.Hosts, host) {
+			a.out.Hosts = append(a.out.Hosts, host)
+		}
+	}
 	if a.out.Opaque.Empty() {
 		a.out.Opaque = second.Opaque
 	}

@@ -50,7 +50,7 @@ func partsText(parts []Part) string {
 	return strings.Join(texts, " ")
 }
 
-// TestHosts finds hosts in words; loopback addresses are the caller's to leave out.
+// TestHosts finds hosts in words and redirections; loopback addresses are the caller's to leave out.
 func TestHosts(t *testing.T) {
 	for script, want := range map[string]string{
 		"curl -s example.com/x":                  "example.com",
@@ -65,9 +65,21 @@ func TestHosts(t *testing.T) {
 		"ssh user@host.example.com ls":           "host.example.com",
 		"curl http://localhost:3000 $HOST":       "localhost",
 		"cat https://a.example.com":              "",
+		"echo x > /dev/tcp/a.example.com/80":     "a.example.com",
+		"exec 3<>/dev/udp/1.2.3.4/53":            "1.2.3.4",
+		"{ ls; } &> '/dev/tcp/a.b/80'":           "a.b",
+		"sh -c 'cat </dev/tcp/a.b/1'":            "a.b",
+		"echo x > /dev/tcp/80 2> /dev/null":      "",
+		"cat /dev/tcp/a.example.com/80":          "",
 	} {
-		var got []string
-		for _, c := range Analyze(script).Commands {
+		analysis := Analyze(script)
+		got := analysis.Hosts
+		for _, r := range analysis.Redirects {
+			if r.Target.Literal && connection.MatchString(r.Target.Text) {
+				t.Errorf("%s: %s is listed as a file", script, r.Text)
+			}
+		}
+		for _, c := range analysis.Commands {
 			for _, host := range c.Hosts() {
 				if !slices.Contains(got, host) {
 					got = append(got, host)

@@ -1,10 +1,12 @@
 // Redirections: /dev/null and copies of descriptors are free, reading a
-// literal file is read-only, everything else is not.
+// literal file is read-only, everything else is not. For some names bash opens
+// no file but a connection.
 
 package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -44,6 +46,10 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 	if target.is("/dev/null") || a.scope.remote {
 		return
 	}
+	if a.contact(target) {
+		a.refuse(text, "it makes a connection")
+		return
+	}
 	writes := r.Op != syntax.RdrIn && r.Op != syntax.DplIn
 	found := Redirect{Op: r.Op.String(), Target: target, Text: text, Writes: writes}
 	if !target.holds() || !writes && target.texts != nil {
@@ -56,6 +62,22 @@ func (a *analyzer) redirection(r *syntax.Redirect) {
 		return
 	}
 	a.input(target, text)
+}
+
+// connection matches the names for which bash connects to a host.
+var connection = regexp.MustCompile(`^/dev/(?:tcp|udp)/([^/]+)/`)
+
+// contact lists the host that a redirection connects to, and reports whether it does. The value of a
+// variable is never such a name: it counts as unknown.
+func (a *findings) contact(target Word) bool {
+	host := firstGroup(connection, target.Text)
+	if host == "" || !target.Literal {
+		return false
+	}
+	if !slices.Contains(a.out.Hosts, host) {
+		a.out.Hosts = append(a.out.Hosts, host)
+	}
+	return true
 }
 
 // input judges < file. Bash itself opens connections for some names, so all

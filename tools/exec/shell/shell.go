@@ -71,6 +71,9 @@ type Analysis struct {
 	Commands []Command
 	// Redirects are all redirections to and from files, /dev/null apart.
 	Redirects []Redirect
+	// Hosts are what redirections connect to, such as > /dev/tcp/HOST/PORT, as
+	// written. Those that commands name are in Commands.
+	Hosts []string
 	// Reads and Writes are the paths that the script names, as far as they
 	// are literal: absolute, beginning with ~, or relative to the working
 	// directory at the start. A directory stands for all below it. After a cd
