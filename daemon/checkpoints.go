@@ -149,20 +149,16 @@ func (k keptState) release() {
 
 // keepAfter looks at what the call has left, and returns the change of the state that is recorded
 // with its result. done is to be called when it is. nil: nothing was kept for the call.
-func (s *session) keepAfter(c *pipeline.Call) (change *journal.Put, done func()) {
-	l := view(s, func(its *state) *live { return its.ledger.live[c.Key] })
-	if l == nil || l.kept == nil {
+func (s *session) keepAfter(c *pipeline.Call, l *live) (change *journal.Put, done func()) {
+	switch {
+	case l == nil || l.kept == nil:
 		return nil, func() {}
+	case l.recording == nil:
+		hold := s.daemon.checkpoints.Hold()
+		return s.look(c.Files(), l.kept, hold, false), hold.Release
 	}
-	hold := s.daemon.checkpoints.Hold()
-	if l.recording != nil {
-		l.recording.end(l.kept)
-		hold = l.recording.hold
-	}
-	return s.look(c.Files(), l.kept, hold, false), func() {
-		l.recording.close(s)
-		hold.Release()
-	}
+	l.recording.end(l.kept)
+	return s.look(c.Files(), l.kept, l.recording.hold, false), func() { l.recording.close(s) }
 }
 
 // look looks at what a call has left of what a row names, and returns the change of the state; nil:

@@ -6,6 +6,7 @@ package daemon
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -29,6 +30,7 @@ type recording struct {
 	selection *checkpoint.Selection
 	file      *checkpoint.Recording
 	hold      *checkpoint.Hold
+	git       func() []string // the git directories of the roots, as they were before the first change
 }
 
 // newRecording begins the recording of a call that the sandbox watches. row has what is kept of it
@@ -38,22 +40,33 @@ func (s *session) newRecording(c *pipeline.Call, row *checkpoint.Row) *recording
 	r := &recording{
 		selection: checkpoint.Select(files.Roots(), s.judge.baseEnviron(), files.Changes()),
 		file:      s.daemon.checkpoints.Recording(s.name, row.Key), hold: s.daemon.checkpoints.HoldPacked(),
+		git: gitDirs(files.Roots()),
 	}
 	how := workspace.Collecting{
 		Snapshotter: s.judge.snapshotter(false), New: keptNew, LeaveOut: r.selection.LeavesOut, Taken: r.file.Add, Missed: r.file.AddGap,
 	}
 	how.Keep = r.hold.Keep
-	for _, root := range files.Roots() {
-		if git, ok := repo.Discover(root); ok { // of a linked worktree it lies elsewhere
-			how.Also = append(how.Also, git.Dir, git.Common)
-		}
-	}
+	how.Also = r.git
 	r.collector = files.Collect(how, *row.Found())
 	return r
 }
 
+// gitDirs returns a function that finds the git directories of the roots once: of a linked worktree
+// they lie elsewhere.
+func gitDirs(roots []string) func() []string {
+	return sync.OnceValue(func() (dirs []string) {
+		for _, root := range roots {
+			if git, ok := repo.Discover(root); ok {
+				dirs = append(dirs, git.Dir, git.Common)
+			}
+		}
+		return dirs
+	})
+}
+
 // before takes what the sandbox reports.
 func (r *recording) before(a sandbox.Alteration) {
+	r.git()
 	switch {
 	case a.Path == "":
 		r.collector.Unnamed()
@@ -96,8 +109,7 @@ const shownNotKept = 3
 
 // notKept returns a line for the model about what the call has changed and undo cannot put back;
 // empty: nothing.
-func (rec *recorder) notKept(c *pipeline.Call) string {
-	l := view(rec.s, func(its *state) *live { return its.ledger.live[c.Key] })
+func (rec *recorder) notKept(c *pipeline.Call, l *live) string {
 	if l == nil || l.kept == nil || !l.kept.Ended || isOwn(c) {
 		return ""
 	}

@@ -123,9 +123,10 @@ func diskFault(err error) *fault.Error {
 func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string]workspace.State) {
 	rec.s.judge.readState.Merge(seen)
 	rec.s.requests.watchAlso(maps.Keys(seen))
-	kept, recorded := rec.s.keepAfter(c)
+	l := view(rec.s, func(its *state) *live { return its.ledger.live[c.Key] })
+	kept, recorded := rec.s.keepAfter(c, l)
 	defer recorded()
-	if note := rec.notKept(c); note != "" {
+	if note := rec.notKept(c, l); note != "" {
 		ended.Content = append(slices.Clip(ended.Content), tools.Block{Text: note})
 	}
 	var changed []journal.Entry

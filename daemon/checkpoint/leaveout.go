@@ -123,7 +123,7 @@ func gitStore(real string) string {
 			}
 			at += next + len(name)
 			store := real[:at]
-			if (at == len(real) || real[at] == '/') && isGitDir(filepath.Dir(store)) {
+			if (at == len(real) || real[at] == '/') && holdsGit(filepath.Dir(store)) {
 				return store
 			}
 		}
@@ -138,11 +138,5 @@ func isStored(real string) bool {
 	return err == nil && !info.IsDir() && !strings.HasSuffix(base, ".lock") && !strings.HasPrefix(base, "tmp_") && !strings.HasPrefix(base, ".tmp-") && !strings.Contains(real, "incoming-")
 }
 
-func isGitDir(dir string) bool {
-	for _, name := range []string{"HEAD", "refs"} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return filepath.Base(dir) == ".git" // as it is taken apart
-		}
-	}
-	return true
-}
+// holdsGit reports whether a directory is a git directory, or was one before it was taken apart.
+func holdsGit(dir string) bool { return repo.IsLink(dir) || repo.IsGitDir(dir) }

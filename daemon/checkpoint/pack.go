@@ -4,7 +4,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -41,15 +40,9 @@ func (s *Store) HoldPacked() *Hold { return &Hold{store: s, packs: true} }
 // pack appends a content to the hold's file.
 func (h *Hold) pack(hash string, data []byte) error {
 	if h.file == nil {
-		path := filepath.Join(h.store.dir, packPrefix+rand.Text())
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
+		if err := h.newPack(filepath.Join(h.store.dir, packPrefix+rand.Text())); err != nil {
 			return err
 		}
-		h.file, h.end = file, 0
-		h.store.mu.Lock()
-		h.store.writing[path] = true
-		h.store.mu.Unlock()
 	}
 	entry, err := hex.DecodeString(hash)
 	if err != nil {
@@ -65,6 +58,25 @@ func (h *Hold) pack(hash string, data []byte) error {
 	h.end += int64(len(entry))
 	h.store.added(hash, int64(len(data)))
 	return nil
+}
+
+// newPack makes the hold's file. No sweep sees it before it is known to be written.
+func (h *Hold) newPack(path string) (err error) {
+	h.store.setWriting(path, true)
+	if h.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		h.file = nil
+		h.store.setWriting(path, false)
+	}
+	h.end = 0
+	return err
+}
+
+func (s *Store) setWriting(path string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing[path] = is; !is {
+		delete(s.writing, path)
+	}
 }
 
 // openPacks finds the contents of all packs. A pack that was cut short has those before the cut.
@@ -123,9 +135,7 @@ func (s *Store) load(hash string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var data bytes.Buffer
-	_, err = io.Copy(&data, io.NewSectionReader(f, p.at, p.length))
-	return data.Bytes(), err
+	return io.ReadAll(io.NewSectionReader(f, p.at, p.length))
 }
 
 // packUses returns when the newest of the needed contents of each pack was used.
@@ -158,14 +168,14 @@ func (s *Store) removePack(path string) (gone bool, err error) {
 	if s.writing[path] {
 		return false, nil
 	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
 	for _, hash := range hashes {
 		delete(s.packed, hash)
 		delete(s.whole, hash)
 	}
-	delete(s.synced, path)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
+	delete(s.syncedTo, path)
 	return true, nil
 }
 

@@ -146,3 +146,74 @@ func FuzzDecodeRecording(f *testing.F) {
 		}
 	})
 }
+
+// TestPackSync: what a pack gets after it was synced is synced too.
+func TestPackSync(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := checkpoint.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := store.HoldPacked()
+	defer hold.Release()
+	for n := range 40 {
+		keep(t, hold, fmt.Sprint("content ", n))
+	}
+	if err := hold.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(dir, "pack-*"))
+	if err != nil || len(packs) != 1 {
+		t.Fatalf("%q are the packs (%v), want one", packs, err)
+	}
+	if err := os.Rename(packs[0], filepath.Join(dir, "aside")); err != nil {
+		t.Fatal(err)
+	}
+	if err := hold.Sync(); err != nil {
+		t.Errorf("syncing what is synced: %v", err)
+	}
+	keep(t, hold, "content 40")
+	if err := hold.Sync(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("syncing what was added: %v, want that the pack is not found", err)
+	}
+}
+
+// TestPackSweep: a sweep that comes while a pack is made does not remove it.
+func TestPackSweep(t *testing.T) {
+	t.Parallel()
+	store, err := checkpoint.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, swept := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				swept <- nil
+				return
+			default:
+			}
+			if _, err := store.Sweep(func() (map[string]time.Time, error) { return map[string]time.Time{}, nil }, 1<<30, time.Now(), time.Time{}); err != nil {
+				swept <- err
+				return
+			}
+		}
+	}()
+	for n := range 50 {
+		hold := store.HoldPacked()
+		var last string
+		for m := range 18 {
+			last = keep(t, hold, fmt.Sprintf("content %d of hold %d", m, n))
+		}
+		if _, err := store.Read(last); err != nil {
+			t.Errorf("a content of hold %d: %v", n, err)
+		}
+		hold.Release()
+	}
+	close(stop)
+	if err := <-swept; err != nil {
+		t.Error(err)
+	}
+}

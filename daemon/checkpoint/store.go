@@ -36,6 +36,8 @@ type Store struct {
 	rows    int64             // bytes of rows that were recorded since
 	packed  map[string]packed // contents that lie in packs
 	writing map[string]bool   // packs that holds still write
+	// syncedTo are the packs of which a part is surely on the disk, with the end of that part.
+	syncedTo map[string]int64
 
 	reading sync.Mutex
 	read    map[[sha256.Size]byte]*Row // see Row
@@ -63,6 +65,7 @@ func Open(dir string) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, synced: map[string]bool{}, whole: map[string]bool{}, held: map[string]int{}, packed: map[string]packed{}, writing: map[string]bool{},
+		syncedTo: map[string]int64{},
 	}
 	return s, s.openPacks()
 }
@@ -290,16 +293,34 @@ func (s *Store) Read(hash string) ([]byte, error) {
 // Sync returns when all that the hold has kept is on the disk, together with the names by which it is found.
 func (h *Hold) Sync() error {
 	s := h.store
-	paths := map[string]bool{}
+	paths, packs := s.unsynced(h.hashes)
+	all := slices.AppendSeq(slices.Collect(maps.Keys(paths)), maps.Keys(packs))
+	if err := syncAll(all); err != nil {
+		return err
+	}
 	s.mu.Lock()
-	for _, hash := range h.hashes {
-		path := s.path(hash)
+	defer s.mu.Unlock()
+	maps.Copy(s.synced, paths)
+	for pack, end := range packs {
+		s.syncedTo[pack] = max(s.syncedTo[pack], end)
+	}
+	return nil
+}
+
+// unsynced returns what has to be synced for contents: files and directories, and packs, each with
+// the end of the part that is needed.
+func (s *Store) unsynced(hashes []string) (paths map[string]bool, packs map[string]int64) {
+	paths, packs = map[string]bool{}, map[string]int64{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, hash := range hashes {
 		if p, ok := s.packed[hash]; ok {
-			if !s.synced[p.pack] {
-				paths[p.pack], paths[s.dir] = true, true
+			if end, known := s.syncedTo[p.pack]; end < p.at+p.length || !known {
+				packs[p.pack], paths[s.dir] = max(packs[p.pack], p.at+p.length), true
 			}
 			continue
 		}
+		path := s.path(hash)
 		if dir := filepath.Dir(path); !s.synced[path] {
 			paths[path], paths[dir] = true, true
 			if !s.synced[dir] {
@@ -307,14 +328,7 @@ func (h *Hold) Sync() error {
 			}
 		}
 	}
-	s.mu.Unlock()
-	if err := syncAll(slices.Collect(maps.Keys(paths))); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.Copy(s.synced, paths)
-	return nil
+	return paths, packs
 }
 
 // syncers is how many files are synced side by side: a file system writes what is asked for together at once.

@@ -191,7 +191,7 @@ func (s *search) folder(path string) *folder {
 
 // unlisted returns what is found without listing a directory: git looks its parts up by name.
 func unlisted(path string) *folder {
-	read := &folder{git: IsLink(path) || isGitDir(path)}
+	read := &folder{git: IsLink(path) || IsGitDir(path)}
 	for _, name := range []string{".git", "modules", "worktrees"} {
 		info, err := os.Lstat(filepath.Join(path, name))
 		switch {

@@ -164,9 +164,9 @@ func (f *Finder) Runs(path, home string) string {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		first, _, _ := strings.Cut(rest, "/")
 		switch {
-		case gitdir.Runs(rest) && (IsLink(dir) || isGitDir(dir)):
+		case gitdir.Runs(rest) && (IsLink(dir) || IsGitDir(dir)):
 			return runs
-		case !IsLink(dir) && isPart(first) && completes(dir, first) && !isGitDir(dir):
+		case !IsLink(dir) && isPart(first) && completes(dir, first) && !IsGitDir(dir):
 			return "which would make " + dir + " a git repository, whose settings can make git run programs"
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)

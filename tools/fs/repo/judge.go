@@ -53,7 +53,7 @@ func (j *judge) at(path string) []Change {
 		return j.compare(path, before, now(path))
 	case IsLink(path) && !info.IsDir():
 		return j.link(path)
-	case j.known(path) != path && (IsLink(path) || isGitDir(path)) && j.isNew(path):
+	case j.known(path) != path && (IsLink(path) || IsGitDir(path)) && j.isNew(path):
 		return sorted(j.dir(path))
 	}
 	return nil

@@ -36,7 +36,7 @@ func Discover(dir string) (Repository, bool) {
 		if own := Leads(filepath.Join(dir, ".git")); own != "" {
 			return repositoryAt(own, dir), true
 		}
-		if isGitDir(dir) {
+		if IsGitDir(dir) {
 			return repositoryAt(dir, dir), true
 		}
 		if dir == filepath.Dir(dir) {
@@ -63,7 +63,7 @@ func Leads(link string) string {
 		}
 	}
 	real, err := filepath.EvalSymlinks(target)
-	if err != nil || !isGitDir(real) {
+	if err != nil || !IsGitDir(real) {
 		return ""
 	}
 	return real
@@ -82,9 +82,9 @@ func commonOf(dir string) string {
 	return common
 }
 
-// isGitDir reports whether git accepts dir as a git directory. The content of HEAD is not read, so
-// that a directory that is about to become one counts.
-func isGitDir(dir string) bool { return completes(dir, "") }
+// IsGitDir reports whether git accepts dir as a git directory. The content of HEAD is not read, so
+// that a directory that is about to become one counts. dir is a path on the disk.
+func IsGitDir(dir string) bool { return completes(dir, "") }
 
 // completes reports whether dir is a git directory once it has an entry of that name: it then has
 // HEAD, and objects and refs of its own or in the common directory.

@@ -19,8 +19,8 @@ type Collecting struct {
 	Snapshotter
 	// New is how many paths at most are recorded as absent.
 	New int
-	// Also are directories beside the roots and the session's own in which changes are recorded.
-	Also []string
+	// Also returns directories beside the roots and the session's own in which changes are recorded.
+	Also func() []string
 	// LeaveOut reports whether a path is not recorded. goes: it is removed, moved or replaced; then
 	// a gap with a path is recorded instead.
 	LeaveOut func(real string, goes bool) (Gap, bool)
@@ -116,9 +116,11 @@ func (c *Collector) BeforeMove(from, to string) {
 	}
 	if info, err := os.Lstat(from); err == nil && info.IsDir() {
 		c.walk.close() // it may be what is moved
-		if !c.tree(from, to) {
+		below, ok := c.tree(from)
+		if !ok {
 			return
 		}
+		c.makes(below, to)
 	}
 	c.record(from, true)
 	c.record(to, true)
@@ -130,10 +132,16 @@ func (c *Collector) BeforeSwap(a, b string) {
 	defer c.mu.Unlock()
 	defer c.clock()()
 	c.walk.close()
-	if c.ended || !c.tree(a, "") || !c.tree(b, "") {
+	if c.ended {
 		return
 	}
-	if c.tree(a, b) && c.tree(b, a) {
+	belowA, ok := c.tree(a)
+	if !ok {
+		return
+	}
+	if belowB, ok := c.tree(b); ok {
+		c.makes(belowA, b)
+		c.makes(belowB, a)
 		c.record(a, true)
 		c.record(b, true)
 	}
@@ -183,7 +191,7 @@ func (c *Collector) isClosed(real string) (why string, closed bool) {
 // isOurs reports whether changes of a path are recorded at all.
 func (c *Collector) isOurs(real string) bool {
 	place := c.view.ws.Place(real)
-	return place == InRoot || place == Scratch || place != Hidden && pathname.WithinAny(c.how.Also, real)
+	return place == InRoot || place == Scratch || place != Hidden && pathname.WithinAny(c.how.Also(), real)
 }
 
 // take takes the snapshot of a path, within the limits.
@@ -235,30 +243,39 @@ func (c *Collector) miss(gap Gap) {
 	}
 }
 
-// tree records everything below a directory that is about to be moved, and that what is not known
-// at its new names does not exist there; without to, there are none. It reports false if that is too much, and records nothing then.
-func (c *Collector) tree(from, to string) bool {
+// tree records everything below a directory that is about to be moved, and returns the names there.
+// ok is false if that is too much; then nothing is recorded.
+func (c *Collector) tree(from string) (below []string, ok bool) {
 	if why, closed := c.isClosed(from); closed {
-		return why == ""
+		return nil, why == ""
 	}
 	if _, known := c.out.Snapshots[from]; !known && !c.isOurs(from) {
 		c.miss(Gap{Real: from, Why: "it lies outside the workspace"})
-		return false
+		return nil, false
 	}
 	e := takingSnapshots{walk: c.walk, out: SnapshotSet{Snapshots: map[string]Snapshot{}}, entries: c.entries, bytes: c.walk.left}
 	e.tree(context.Background(), from, takeAll)
 	for _, gap := range e.out.Gaps {
 		c.close(gap.Real, gap.Why)
-		return false
+		return nil, false
 	}
 	for _, real := range e.paths {
 		if _, known := c.out.Snapshots[real]; !known {
 			c.take(real)
 		}
-		beside := to + real[len(from):]
-		if _, known := c.out.Snapshots[beside]; !known && to != "" && c.isOurs(to) {
-			c.add(beside, Snapshot{Kind: Absent})
+		below = append(below, real[len(from):])
+	}
+	return below, true
+}
+
+// makes records that what is not known at names below a directory does not exist there yet.
+func (c *Collector) makes(below []string, to string) {
+	if !c.isOurs(to) {
+		return
+	}
+	for _, name := range below {
+		if _, known := c.out.Snapshots[to+name]; !known {
+			c.add(to+name, Snapshot{Kind: Absent})
 		}
 	}
-	return true
 }
