@@ -22,7 +22,7 @@ type colours struct {
 // colourSpace reads a colour space; depth is how many others it is the base of.
 func colourSpace(v, resources library.Value, depth int) colours {
 	if depth > 2 {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	name := v.Name()
 	if v.Kind() == library.Array {
@@ -46,7 +46,7 @@ func colourSpace(v, resources library.Value, depth int) colours {
 	case "Indexed", "I":
 		return colours{components: 1, indexed: palette(v, colourSpace(v.Index(1), resources, depth+1))}
 	}
-	panic(errUndrawable)
+	panic(ErrUndrawable)
 }
 
 // grayOf returns a gray from 0, black, to 1.
@@ -58,13 +58,13 @@ func palette(v library.Value, base colours) color.Palette {
 	if v.Index(3).Kind() == library.Stream {
 		var err error
 		if table, err = io.ReadAll(io.LimitReader(v.Index(3).Reader(), 4*(maxHival+1))); err != nil {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 	}
 	last := v.Index(2).Int64()
 	n := base.components
 	if last < 0 || last > maxHival || base.indexed != nil || len(table) < n*int(last+1) {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	var all color.Palette
 	for i := range int(last) + 1 {
@@ -99,7 +99,7 @@ func (s samples) image(space colours) image.Image {
 	switch s.bits {
 	case 1, 2, 4, 8, 16:
 	default:
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	bounds, per := image.Rect(0, 0, s.w, s.h), s.w*space.components
 	if space.components == 1 {

@@ -45,7 +45,7 @@ func answer(w io.Writer, data []byte, args []string) (err error) {
 			err = fmt.Errorf("its structure is damaged (%v)", x)
 		}
 	}()
-	r, err := open(data)
+	r, data, err := open(data)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func answer(w io.Writer, data []byte, args []string) (err error) {
 	}
 	first, _ := strconv.Atoi(args[1])
 	if args[0] == "image" {
-		page, err := drawScan(r, normal(data), first, imageSide)
-		if errors.Is(err, errUndrawable) {
+		page, err := drawScan(r, data, first, imageSide)
+		if errors.Is(err, ErrUndrawable) {
 			return nil // nothing is written
 		}
 		_, failed := w.Write(page)
@@ -71,13 +71,15 @@ func answer(w io.Writer, data []byte, args []string) (err error) {
 	return nil
 }
 
-// open tolerates what the library does not: another form of header, and bytes after the end.
-func open(data []byte) (*library.Reader, error) {
+// open opens a document, and returns it as the library reads it. It tolerates what the library does
+// not: another form of header, and bytes after the end.
+func open(data []byte) (*library.Reader, []byte, error) {
 	if !bytes.HasPrefix(data, []byte("%PDF-")) || len(data) < 100 {
-		return nil, errors.New("it has no beginning or no end")
+		return nil, nil, errors.New("it has no beginning or no end")
 	}
 	data = normal(data)
-	return library.NewReader(bytes.NewReader(data), int64(len(data)))
+	r, err := library.NewReader(bytes.NewReader(data), int64(len(data)))
+	return r, data, err
 }
 
 // normal returns the document as the library reads it.

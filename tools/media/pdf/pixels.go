@@ -16,6 +16,7 @@ import (
 
 	library "github.com/ledongthuc/pdf"
 	"golang.org/x/image/ccitt"
+	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff/lzw"
 )
 
@@ -28,20 +29,24 @@ const (
 	maxColumns = 1 << 17
 )
 
-// pixelsOf returns an image of the document with those bytes. It panics with errUndrawable if the
+// pixelsOf returns an image of the document with those bytes. It panics with ErrUndrawable if the
 // image has a form that is not known here.
 func pixelsOf(data []byte, x, resources library.Value) image.Image {
 	w, h := int(x.Key("Width").Int64()), int(x.Key("Height").Int64())
 	if w <= 0 || h <= 0 || w > maxPixels/h {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	mask := x.Key("ImageMask").Kind() == library.Bool && x.Key("ImageMask").Bool()
 	f := &filtered{Reader: io.LimitReader(stored(data, x), maxRaw), w: w, h: h}
 	for i, name := range namesOf(x.Key("Filter")) {
 		f.apply(name, parameters(x.Key("DecodeParms"), i))
 	}
+	inverted := false
+	if decode := numbers(x.Key("Decode")); len(decode) >= 2 {
+		inverted = decode[0] > decode[1]
+	}
 	if f.done != nil {
-		return f.done
+		return asMeant(f.done, inverted)
 	}
 	bits, space := 1, colours{components: 1, of: grayOf}
 	if !mask {
@@ -52,13 +57,9 @@ func pixelsOf(data []byte, x, resources library.Value) image.Image {
 	}
 	raw, err := io.ReadAll(f)
 	if row := (w*space.components*bits + 7) / 8; err != nil && len(raw) == 0 || row == 0 || len(raw) < row*(h-1)+1 {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	} else if missing := row*h - len(raw); missing > 0 {
 		raw = append(raw, make([]byte, missing)...)
-	}
-	inverted := false
-	if decode := numbers(x.Key("Decode")); len(decode) >= 2 {
-		inverted = decode[0] > decode[1]
 	}
 	return samples{raw, w, h, bits, inverted, mask}.image(space)
 }
@@ -71,12 +72,12 @@ var offset = regexp.MustCompile(`@(\d+)$`)
 func stored(data []byte, x library.Value) io.Reader {
 	found := offset.FindStringSubmatch(x.String())
 	if found == nil {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	at, err := strconv.Atoi(found[1])
 	length := int(x.Key("Length").Int64())
 	if err != nil || at > len(data) || length < 0 || length > len(data)-at {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	return bytes.NewReader(data[at : at+length])
 }
@@ -116,7 +117,7 @@ func (f *filtered) apply(name string, parms library.Value) {
 		f.Reader = predicted(f.Reader, parms)
 	case "LZWDecode", "LZW":
 		if parms.Key("EarlyChange").Kind() == library.Integer && parms.Key("EarlyChange").Int64() == 0 {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 		f.Reader = predicted(lzw.NewReader(f.Reader, lzw.MSB, 8), parms)
 	case "ASCII85Decode", "A85":
@@ -128,10 +129,43 @@ func (f *filtered) apply(name string, parms library.Value) {
 	case "CCITTFaxDecode", "CCF":
 		f.fax(parms)
 	default: // JBIG2Decode, JPXDecode, and unknown ones
-		err = errUndrawable
+		err = ErrUndrawable
 	}
 	if err != nil {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
+	}
+}
+
+// asMeant returns a decoded JPEG with its lowest values for the highest if that is inverted. The
+// decoder takes CMYK for inverted already, as Adobe's programs write it.
+func asMeant(m image.Image, inverted bool) image.Image {
+	switch m := m.(type) {
+	case *image.CMYK:
+		if !inverted {
+			negate(m.Pix)
+		}
+		return m
+	case *image.Gray:
+		if inverted {
+			negate(m.Pix)
+		}
+		return m
+	}
+	if !inverted {
+		return m
+	}
+	out := image.NewRGBA(m.Bounds())
+	draw.Draw(out, out.Rect, m, out.Rect.Min, draw.Src)
+	negate(out.Pix)
+	for i := 3; i < len(out.Pix); i += 4 {
+		out.Pix[i] = 255 // it is opaque
+	}
+	return out
+}
+
+func negate(values []byte) {
+	for i, v := range values {
+		values[i] = 255 - v
 	}
 }
 
@@ -143,7 +177,7 @@ func decodeJPEG(r io.Reader) (image.Image, error) {
 	}
 	config, err := jpeg.DecodeConfig(bytes.NewReader(data))
 	if err != nil || config.Width > maxPixels/max(config.Height, 1) {
-		return nil, errUndrawable
+		return nil, ErrUndrawable
 	}
 	return jpeg.Decode(bytes.NewReader(data))
 }
@@ -159,7 +193,7 @@ func (f *filtered) fax(parms library.Value) {
 		form = ccitt.Group4
 	}
 	if parms.Key("K").Int64() > 0 || columns != f.w {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	truth := func(key string) bool { v := parms.Key(key); return v.Kind() == library.Bool && v.Bool() }
 	f.Reader = ccitt.NewReader(f.Reader, ccitt.MSB, form, columns, rows, &ccitt.Options{Invert: truth("BlackIs1"), Align: truth("EncodedByteAlign")})
@@ -170,7 +204,7 @@ func (f *filtered) fax(parms library.Value) {
 func until(r io.Reader, mark string) io.Reader {
 	text, err := io.ReadAll(r)
 	if err != nil {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	before, _, _ := strings.Cut(string(text), mark)
 	return strings.NewReader(strings.Join(strings.Fields(before), ""))
@@ -190,7 +224,7 @@ func predicted(r io.Reader, parms library.Value) io.Reader {
 	}
 	colors, bits, columns := number("Colors", 1), number("BitsPerComponent", 8), number("Columns", 1)
 	if kind < 10 || colors < 1 || colors > 4 || bits < 1 || bits > 16 || columns < 1 || columns > maxColumns {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	p := &pngRows{from: r, step: max(1, colors*bits/8)}
 	p.row, p.above = make([]byte, 1+(colors*bits*columns+7)/8), make([]byte, 1+(colors*bits*columns+7)/8)

@@ -6,7 +6,6 @@ package pdf
 
 import (
 	"bytes"
-	"errors"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -27,10 +26,7 @@ const (
 	jpegQuality = 80
 )
 
-// errUndrawable: the page shows something that is not an image, or an image of an unknown form.
-var errUndrawable = errors.New("the page holds more than images")
-
-// A scan is a page that is being drawn. A panic with errUndrawable ends it.
+// A scan is a page that is being drawn. A panic with ErrUndrawable ends it.
 type scan struct {
 	data   []byte // of the document
 	canvas *image.RGBA
@@ -45,17 +41,18 @@ type scan struct {
 type graphics struct {
 	toDevice f64.Aff3 // from the coordinates of the page's content
 	white    bool     // what is filled is white
+	special  bool     // the colour space in which that is set has a light of its own
 }
 
-// drawScan returns page n as a PNG or a JPEG whose longer side has that many pixels, or errUndrawable.
+// drawScan returns page n as a PNG or a JPEG whose longer side has that many pixels, or ErrUndrawable.
 func drawScan(r *library.Reader, data []byte, n, side int) (out []byte, err error) {
 	defer func() {
 		if recover() != nil { // an error of the library, or of the page
-			out, err = nil, errUndrawable
+			out, err = nil, ErrUndrawable
 		}
 	}()
 	if r.Trailer().Key("Encrypt").Kind() != library.Null {
-		return nil, errUndrawable // what the library decrypts it also decodes
+		return nil, ErrUndrawable // what the library decrypts it also decodes
 	}
 	p := r.Page(n)
 	s := &scan{data: data}
@@ -63,7 +60,7 @@ func drawScan(r *library.Reader, data []byte, n, side int) (out []byte, err erro
 	s.lay(p, side)
 	s.run(p.V.Key("Contents"))
 	if s.images == 0 {
-		return nil, errUndrawable
+		return nil, ErrUndrawable
 	}
 	return encoded(s.canvas)
 }
@@ -75,13 +72,13 @@ func (s *scan) lay(p library.Page, side int) {
 		box = numbers(s.inherited(p, "MediaBox"))
 	}
 	if len(box) != 4 {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	x, y := min(box[0], box[2]), max(box[1], box[3])
 	w, h := math.Abs(box[2]-box[0]), math.Abs(box[3]-box[1])
 	scale := float64(side) / max(w, h)
 	if !(w > 0 && h > 0) || math.IsInf(scale, 0) {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	w, h = w*scale, h*scale
 	upright := f64.Aff3{scale, 0, -x * scale, 0, -scale, y * scale}
@@ -97,7 +94,7 @@ func (s *scan) lay(p library.Page, side int) {
 		s.toDevice = after(f64.Aff3{0, 1, 0, -1, 0, w}, upright)
 		w, h = h, w
 	default:
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	s.canvas = image.NewRGBA(image.Rect(0, 0, max(1, int(w+0.5)), max(1, int(h+0.5))))
 	draw.Draw(s.canvas, s.canvas.Bounds(), image.White, image.Point{}, draw.Src)
@@ -133,7 +130,7 @@ func numbers(v library.Value) (all []float64) {
 // matrix returns a matrix of PDF, which has six numbers.
 func matrix(n []float64) f64.Aff3 {
 	if len(n) != 6 {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	return f64.Aff3{n[0], n[2], n[4], n[1], n[3], n[5]}
 }
@@ -141,7 +138,7 @@ func matrix(n []float64) f64.Aff3 {
 // step counts the work on a page, and ends it if it is too much.
 func (s *scan) step() {
 	if s.did++; s.did > maxOperators {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 }
 
@@ -168,26 +165,28 @@ func (s *scan) do(op string, args []library.Value) {
 		}
 	case "cm":
 		s.toDevice = after(s.toDevice, matrix(floats(args)))
-	case "g", "rg", "k", "sc", "scn":
-		s.white = isWhite(floats(args))
+	case "g", "rg", "k":
+		s.white, s.special = isWhite(floats(args)), false
+	case "sc", "scn":
+		s.white = !s.special && isWhite(floats(args))
 	case "cs":
-		s.white = false
+		s.white, s.special = false, isSpecial(args[0], s.resources)
 	case "Tr":
 		s.textMode = int(floats(args)[0])
 	case "Tj", "TJ", "'", "\"":
 		const invisible = 3 // the text that a scanner's software has recognised
 		if s.textMode != invisible {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 	case "f", "F", "f*":
 		if !s.white || s.images > 0 {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 	case "B", "B*", "b", "b*", "S", "s", "sh", "BI":
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	case "gs":
 		if s.resources.Key("ExtGState").Key(args[0].Name()).Key("SMask").Kind() == library.Dict {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 	case "Do":
 		s.external(s.resources.Key("XObject").Key(args[0].Name()))
@@ -199,6 +198,20 @@ func floats(args []library.Value) (all []float64) {
 		all = append(all, arg.Float64())
 	}
 	return all
+}
+
+// isSpecial reports whether the components of a colour space are not the light of gray or RGB or the
+// inks of CMYK: 1 is no light but all ink in Separation, and the second colour in Indexed.
+func isSpecial(v, resources library.Value) bool {
+	name := v.Name()
+	if named := resources.Key("ColorSpace").Key(name); named.Kind() == library.Array {
+		name = named.Index(0).Name()
+	}
+	switch name {
+	case "DeviceGray", "DeviceRGB", "DeviceCMYK", "CalGray", "CalRGB", "ICCBased":
+		return false
+	}
+	return true
 }
 
 // isWhite reports whether the components are white in gray, RGB or CMYK, by their number.
@@ -216,14 +229,14 @@ func isWhite(components []float64) bool {
 // external draws an image, or carries out a form.
 func (s *scan) external(x library.Value) {
 	if x.Kind() != library.Stream {
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 	switch x.Key("Subtype").Name() {
 	case "Image":
 		s.image(x)
 	case "Form":
 		if s.depth++; s.depth > maxForms {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 		resources, was, saved := s.resources, s.graphics, s.saved
 		if own := x.Key("Resources"); own.Kind() == library.Dict {
@@ -236,14 +249,14 @@ func (s *scan) external(x library.Value) {
 		s.resources, s.graphics, s.saved = resources, was, saved
 		s.depth--
 	default:
-		panic(errUndrawable)
+		panic(ErrUndrawable)
 	}
 }
 
 // image draws an image over the unit square.
 func (s *scan) image(x library.Value) {
 	if s.images++; s.images > maxImages || x.Key("SMask").Kind() == library.Stream || x.Key("Mask").Kind() != library.Null {
-		panic(errUndrawable) // without its mask it would hide others
+		panic(ErrUndrawable) // without its mask it would hide others
 	}
 	picture := pixelsOf(s.data, x, s.resources)
 	size := picture.Bounds().Size()
@@ -251,7 +264,7 @@ func (s *scan) image(x library.Value) {
 	m := after(s.toDevice, unit)
 	for _, v := range m {
 		if math.IsNaN(v) || math.Abs(v) > 1e6 {
-			panic(errUndrawable)
+			panic(ErrUndrawable)
 		}
 	}
 	if m[1] == 0 && m[3] == 0 && m[0] > 0 && m[4] > 0 { // much the most, and much faster

@@ -96,6 +96,7 @@ func TestScan(t *testing.T) {
 		{"JPEG behind another filter", "", whole, []picture{{"/Subtype /Image /Width 64 /Height 32 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter [/ASCIIHexDecode /DCTDecode]", hex.EncodeToString([]byte(halves(red, blue))) + ">"}}, "r.b r.b r.b"},
 		{"gray", "", whole, []picture{{image8 + "/ColorSpace /DeviceGray /Filter /FlateDecode", deflated(gray + gray)}}, "k.w k.w k.w"},
 		{"inverted", "", whole, []picture{{image8 + "/ColorSpace /DeviceGray /Decode [1 0]", gray + gray}}, "w.k w.k w.k"},
+		{"an inverted JPEG", "", whole, []picture{{"/Subtype /Image /Width 64 /Height 32 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Decode [1 0 1 0 1 0] /Filter /DCTDecode", halves(color.Black, color.White)}}, "w.k w.k w.k"},
 		{"one bit", "", whole, []picture{{"/Subtype /Image /Width 4 /Height 2 /BitsPerComponent 1 /ColorSpace /DeviceGray", "\x30\x30"}}, "k.w k.w k.w"},
 		{"indexed", "", whole, []picture{{"/Subtype /Image /Width 4 /Height 2 /BitsPerComponent 4 /ColorSpace [/Indexed /DeviceRGB 1 <dc00000000dc>]", "\x00\x11\x00\x11"}}, "r.b r.b r.b"},
 		{"RGB with a prediction", "", whole, []picture{{
@@ -195,6 +196,8 @@ func TestUndrawable(t *testing.T) {
 		"nothing":        scanned("", ""),
 		"a line over it": scanned("", whole+" 0 0 m 9 9 l S", gray),
 		"a patch on it":  scanned("", whole+" 1 g 0 0 9 9 re f", gray),
+		"ink below it":   scanned("", "/I1 Do "+whole, gray, picture{"/Subtype /Form /BBox [0 0 200 100] /Resources << /ColorSpace << /C [/Separation /Black /DeviceGray 1] >> >>", "/C cs 1 scn 0 0 9 9 re f"}),
+		"a palette's":    scanned("", "/I1 Do "+whole, gray, picture{"/Subtype /Form /BBox [0 0 200 100] /Resources << /ColorSpace << /C [/Indexed /DeviceGray 1 <ff00>] >> >>", "/C cs 1 sc 0 0 9 9 re f"}),
 		"an inline one":  scanned("", "BI /W 1 /H 1 /BPC 8 /CS /G ID x EI"),
 		"of JPEG 2000":   scanned("", whole, picture{image8 + "/Filter /JPXDecode", "x"}),
 		"too short":      scanned("", whole, picture{image8 + "/ColorSpace /DeviceGray", "\x00"}),
