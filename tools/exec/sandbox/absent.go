@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/toold/toold/tools/fs/pathname"
 )
@@ -12,6 +15,11 @@ import (
 type Content struct {
 	Data []byte
 	Mode fs.FileMode
+}
+
+// asideName returns the name that what stands at a path gets when it is moved aside.
+func asideName(path string) string {
+	return fmt.Sprintf("%s%s-%x", pathname.Aside, filepath.Base(path), time.Now().UnixNano())
 }
 
 // Spare records that the daemon itself makes a file at path, so that it does not count as made by a

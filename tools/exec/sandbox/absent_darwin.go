@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // SetAside renames what stands at a protected path, within its directory, and writes a regular file
@@ -12,7 +10,7 @@ import (
 // Unlike on Linux it follows symbolic links in directories, and does the two steps one after the
 // other.
 func SetAside(path string, before *Content) (Denial, error) {
-	aside := filepath.Join(filepath.Dir(path), fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano()))
+	aside := filepath.Join(filepath.Dir(path), asideName(path))
 	if err := os.Rename(path, aside); err != nil {
 		return Denial{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,7 +20,7 @@ func SetAside(path string, before *Content) (Denial, error) {
 	if info, err := os.Lstat(filepath.Dir(path)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return SetAside(filepath.Dir(path), nil)
 	}
-	aside := fmt.Sprintf(".denied-%s-%x", filepath.Base(path), time.Now().UnixNano())
+	aside := asideName(path)
 	err := inDirectoryOf(path, func(dir int, name string) error {
 		err := before.exchange(dir, name, aside)
 		if errors.Is(err, unix.EACCES) {

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Aside is the beginning of the names of what the sandbox has moved aside.
+const Aside = ".denied-"
+
 // Within reports whether path is dir or lies below it. Both are clean and absolute, or relative to
 // the same directory.
 func Within(dir, path string) bool {

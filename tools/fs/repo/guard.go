@@ -209,8 +209,5 @@ func (f *Finder) template(home string) map[string][]byte {
 // isSample reports whether a file in a hooks directory never runs: one of git's own examples, or what
 // was moved aside there.
 func isSample(name string) bool {
-	return filepath.Ext(name) == ".sample" || strings.HasPrefix(name, aside)
+	return filepath.Ext(name) == ".sample" || strings.HasPrefix(name, pathname.Aside)
 }
-
-// aside is the beginning of the names of what the sandbox has moved aside.
-const aside = ".denied-"

@@ -154,8 +154,13 @@ func (w *Watch) allows(key string) bool {
 // leadsInside reports whether a setting names the working tree of a submodule, which leads back to
 // the git directory dir.
 func (j *judge) leadsInside(dir string, s Setting) bool {
-	if s.Key != "core.worktree" || IsLink(dir) || j.stage == working {
-		return s.Key == "core.worktree" && j.stage == working
+	switch {
+	case s.Key != "core.worktree":
+		return false
+	case j.stage == working:
+		return true // it may lead back once git has made the rest
+	case IsLink(dir):
+		return false
 	}
 	top := absolute(dir, s.Value)
 	return slices.ContainsFunc(j.guard.roots, func(root string) bool { return pathname.Within(root, top) }) && Leads(filepath.Join(top, ".git")) == dir
