@@ -45,10 +45,11 @@ type Confining struct {
 // checking returns the box for programs that run before the call is permitted: they may only read.
 // Nothing hidden is opened for them.
 func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
-	before := *f
-	before.Accesses = slices.DeleteFunc(slices.Clone(f.Accesses), func(a permission.Access) bool { return a.Hidden != "" })
-	p, _ := c.policy(ctx, &before, true)
-	return c.box(p, nil)
+	return c.box(func() (sandbox.Policy, *gitWatch) {
+		before := *f
+		before.Accesses = slices.DeleteFunc(slices.Clone(f.Accesses), func(a permission.Access) bool { return a.Hidden != "" })
+		return c.enclosed(ctx, &before, true)
+	})
 }
 
 // acting is the box for the call's act.
@@ -56,22 +57,33 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 	if c.rights.outside(c.facts) {
 		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter}
 	}
-	return c.box(c.policy(ctx, c.facts, c.ReadOnly()))
+	facts, reading := c.facts, c.ReadOnly()
+	return c.box(func() (sandbox.Policy, *gitWatch) { return c.enclosed(ctx, facts, reading) })
+}
+
+// enclosed is policy, unless the call is stopped meanwhile: then not all that is to be hidden may
+// have been found, and nothing is opened.
+func (c *Call) enclosed(ctx context.Context, f *permission.Facts, reading bool) (sandbox.Policy, *gitWatch) {
+	p, git := c.policy(ctx, f, reading)
+	if ctx.Err() != nil {
+		return shut, nil
+	}
+	return p, git
 }
 
 // enclose sets the call's box for its action. The error means that nothing here can confine its
-// processes.
+// processes. A call that declares no process gets its policy when its tool starts one all the same.
 func (c *Call) enclose(ctx context.Context, env *tools.Env) (Confined, error) {
 	env.Box = c.acting(ctx)
 	if effects := c.parsed.effects; effects.External != "" || !effects.Opaque && len(effects.Commands) == 0 {
-		return Confined{}, nil // whether its tool will start a program of its own turns out when it runs
+		return Confined{}, nil
 	}
 	return c.confinement(env.Box)
 }
 
 // confinement returns how processes of the box are confined.
 func (c *Call) confinement(box *sandbox.Box) (Confined, error) {
-	confinement, err := box.Runner.Confinement(box.Policy)
+	confinement, err := box.Runner.Confinement(box.Ready().Policy)
 	if err != nil {
 		return Confined{}, fault.Failedf("sandbox_unavailable", "The call was not started: %v.", err)
 	}
@@ -108,15 +120,26 @@ func (r *Rights) outside(f *permission.Facts) bool {
 	return r.Confining.Off || f.Unconfined || f.Leaves() || r.Escape.Excludes(f)
 }
 
-// box is what the call's processes are started with. git watches over what they leave; nil: nothing does.
-func (c *Call) box(p sandbox.Policy, git *gitWatch) *sandbox.Box {
-	conf := c.rights.Confining
-	b := &sandbox.Box{Runner: conf.Runner, Policy: p, Filter: conf.Filter, Set: slices.Concat(c.tempDir(), conf.moved(p))}
-	if git != nil {
-		b.After, b.Began = git.end, git.began
-		b.AddBefore(git.altered)
-	}
-	return b
+// shut is a policy that opens nothing.
+var shut = sandbox.Policy{Tier: sandbox.Fast, Strict: true}
+
+// box is what the call's processes are started with. derive returns its policy, and what watches over what they leave in git
+// directories; nil: nothing does. It is called when the first process starts or the policy is asked for.
+func (c *Call) box(derive func() (sandbox.Policy, *gitWatch)) *sandbox.Box {
+	conf := &c.rights.Confining
+	return &sandbox.Box{Runner: conf.Runner, Policy: shut, Filter: conf.Filter, Prepare: func(b *sandbox.Box) {
+		p, git := derive()
+		b.Policy, b.Set = p, slices.Concat(c.tempDir(), conf.moved(p))
+		if git != nil {
+			b.After, b.Began = git.end, git.began
+			b.AddBefore(git.altered)
+		}
+	}}
+}
+
+// unused is the box of a call before its check. It starts nothing.
+func (c *Call) unused() *sandbox.Box {
+	return c.box(func() (sandbox.Policy, *gitWatch) { return shut, nil })
 }
 
 // nobody is the only reachable host if none is allowed: no host has that name (RFC 2606). Processes can request it, so that
@@ -362,7 +385,7 @@ func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
 		f.Accesses = append(f.Accesses, permission.Access{Named: program, Real: real})
 	}
 	c := &Call{rights: r}
-	return c.box(c.policy(ctx, f, false))
+	return c.box(func() (sandbox.Policy, *gitWatch) { return c.policy(ctx, f, false) }).Ready()
 }
 
 // Reader returns the box of a process that may change nothing of the user's, and has its own caches

@@ -60,7 +60,7 @@ func (r *room) policy(command string) sandbox.Policy {
 	r.t.Helper()
 	c := r.call(command)
 	c.verdict.Decision = permission.Ask
-	return c.acting(r.t.Context()).Policy
+	return c.acting(r.t.Context()).Ready().Policy
 }
 
 // call is a call of the command, as far as its facts.

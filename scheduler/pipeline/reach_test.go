@@ -23,7 +23,7 @@ func TestAnsweredHosts(t *testing.T) {
 			t.Skip("there are no namespaces here")
 		}
 		c.verdict.Decision = x.decision
-		if got := strings.Join(c.acting(t.Context()).Policy.Network.Allowed, " "); got != x.want {
+		if got := strings.Join(c.acting(t.Context()).Ready().Policy.Network.Allowed, " "); got != x.want {
 			t.Errorf("%s: %q may be reached, want %q", x.decision, got, x.want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestHiddenBeforePermission(t *testing.T) {
 	if a := c.facts.Accesses[0]; a.Hidden != r.at("home/.ssh") || a.Open {
 		t.Errorf("the access is %+v", a)
 	}
-	for name, p := range map[string][]string{"checking": r.shown(c.checking(t.Context(), c.facts).Policy), "acting": r.shown(c.acting(t.Context()).Policy)} {
+	for name, p := range map[string][]string{"checking": r.shown(c.checking(t.Context(), c.facts).Ready().Policy), "acting": r.shown(c.acting(t.Context()).Ready().Policy)} {
 		if opened := strings.Contains(strings.Join(p, "\n"), "read home/.ssh/id"); opened != (name == "acting") {
 			t.Errorf("%s: the key is opened: %v", name, opened)
 		}

@@ -124,7 +124,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 // a rule denies is not looked at any further.
 func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 	c.rights = c.session.Rights(c)
-	env.Box = c.box(sandbox.Policy{}, nil)
+	env.Box = c.unused()
 	env.Aliases = func() map[string]string { return c.rights.Confining.Git.Aliases(c.rights.Anchors.Home, env.Dir) }
 	c.parsed.situate(env)
 	if c.facts, err = c.look(ctx, env); err != nil {

@@ -45,7 +45,7 @@ func (p *Program) possible(env *tools.Env) error {
 	if !p.ReadOnly {
 		return nil
 	}
-	confinement, err := env.Box.Runner.Confinement(env.Box.Policy)
+	confinement, err := env.Box.Runner.Confinement(env.Box.Ready().Policy)
 	if err != nil {
 		return fault.Failedf("sandbox_unavailable", "The program was not started: %v.", err)
 	}

@@ -69,7 +69,7 @@ func (r *running) start(input json.RawMessage) (*sandbox.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	box := r.env.Box
+	box := r.env.Box.Ready()
 	box.Policy = opened(box.Policy, path, p.Command[1:])
 	return box.Start(sandbox.Command{
 		ID: r.env.CallID, Path: path, Args: p.Command, Dir: r.env.Dir, Env: box.Environ(r.env.Environ, r.set()...),

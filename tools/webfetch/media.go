@@ -75,7 +75,7 @@ func (p *page) pages(ctx context.Context, env *tools.Env, data []byte) error {
 
 // reading returns the call's box for a process that only needs to read.
 func reading(box *sandbox.Box) *sandbox.Box {
-	policy := box.Policy
+	policy := box.Ready().Policy
 	policy.Places = slices.Clone(policy.Places)
 	for i := range policy.Places {
 		if policy.Places[i].Access == sandbox.Write && policy.Places[i].Source == "" {

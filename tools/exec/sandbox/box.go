@@ -10,7 +10,8 @@ import (
 )
 
 // A Box starts the processes of one call, each under the call's policy, and gathers what they were
-// denied. Its fields are set before the first use; after that it is safe for concurrent use.
+// denied. Its fields are set before the first use; after that it is safe for concurrent use. Deriving
+// a policy looks at many places, so it can be put off until a process starts: see Prepare.
 type Box struct {
 	Runner *Runner
 	Policy Policy
@@ -32,6 +33,11 @@ type Box struct {
 	// concurrently. nil: no call.
 	Began func(*Process)
 
+	// Prepare sets what of the fields above is not set yet. Ready calls it once; until then Policy
+	// permits no more than it may. nil: all are set.
+	Prepare func(*Box)
+	ready   sync.Once
+
 	of *Box // the box that this one was made from by Under; nil: none
 
 	used atomic.Bool
@@ -42,8 +48,17 @@ type Box struct {
 	peak    int64
 }
 
+// Ready returns b with all its fields set. Whoever reads Policy calls it first.
+func (b *Box) Ready() *Box {
+	if b.Prepare != nil {
+		b.ready.Do(func() { b.Prepare(b) })
+	}
+	return b
+}
+
 // Start starts c under the policy, as Runner.Start does.
 func (b *Box) Start(c Command) (*Process, error) {
+	b.Ready()
 	c.Policy, c.Ask, c.ended, c.after, c.before = b.Policy, b.Ask, b.note, b.After, b.Before
 	p, err := b.Runner.Start(c)
 	for box := b; box != nil && err == nil; box = box.of {
@@ -58,6 +73,7 @@ func (b *Box) Start(c Command) (*Process, error) {
 // Under returns a box for processes of the same call that need another policy. What it starts
 // counts for b.Used; its denials are not b's.
 func (b *Box) Under(p Policy) *Box {
+	b.Ready()
 	return &Box{Runner: b.Runner, Policy: p, Filter: b.Filter, Ask: b.Ask, Before: b.Before, of: b}
 }
 
@@ -67,7 +83,7 @@ func (b *Box) Used() bool { return b.used.Load() }
 // Environ returns the environment of a process that is started with base, a list of NAME=value. set
 // replaces the variables of the same names.
 func (b *Box) Environ(base []string, set ...string) []string {
-	return b.Filter.Environ(base, slices.Concat(b.Set, set)...)
+	return b.Filter.Environ(base, slices.Concat(b.Ready().Set, set)...)
 }
 
 func (b *Box) note(exit Exit) {

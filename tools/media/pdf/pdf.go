@@ -195,7 +195,7 @@ func (d Document) start(ctx context.Context, path string, args []string) (string
 // box returns the document's box with the permissions that reading needs: limited memory, and read
 // access to the program itself, which may be where a confined process sees nothing.
 func (d Document) box(path string) *sandbox.Box {
-	p := d.Box.Policy
+	p := d.Box.Ready().Policy
 	if p.Tier == "" || p.Tier == sandbox.None { // untrusted bytes are confined wherever possible
 		p = sandbox.Policy{Tier: sandbox.Fast, Strict: true, Optional: true}
 	}

@@ -1,0 +1,30 @@
+package daemon_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkCall is one call from the client's side, to its result: what every call costs beside its tool's own work. The figures
+// include the client's.
+func BenchmarkCall(b *testing.B) {
+	for _, bench := range []struct{ tool, input string }{{"TodoWrite", `{"todos":[]}`}, {"Read", `{"file_path":%q}`}} {
+		b.Run(bench.tool, func(b *testing.B) {
+			b.ReportAllocs()
+			h := serve(b)
+			input := bench.input
+			if path := h.file("f", "a line\n"); bench.tool == "Read" {
+				input = fmt.Sprintf(input, path)
+			}
+			c := h.join("s", free())
+			n := 0
+			for b.Loop() {
+				c.use(fmt.Sprint(n), bench.tool, input)
+				c.until(fmt.Sprint(n) + " OK")
+				n++
+			}
+			c.endTurn()
+			c.until("turn ")
+		})
+	}
+}
