@@ -134,6 +134,7 @@ func (d *Daemon) openSettings() error {
 	sources := settings.DefaultSources(d.UserSettings)
 	sources.ManagedDir, sources.Writing = d.ManagedDir, func(file string) { d.runner.Spare(file) }
 	d.settings = settings.Open(sources)
+	d.life.closers = append(d.life.closers, func() error { d.settings.Close(); return nil })
 	now := d.settings.Load(settings.Scope{})
 	d.limits = now.Limits
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}

@@ -35,3 +35,9 @@ func Keys() (names []string) {
 	}
 	return names
 }
+
+// AllNoticed reports whether, since the latest Load for a scope, the kernel notes when something comes where nothing was.
+func (s *Store) AllNoticed(scope Scope) bool { return s.scoped(scope).generation != 0 }
+
+// Generation returns another number if something may have come since.
+func (s *Store) Generation() uint64 { return s.absence.generation() }

@@ -115,6 +115,7 @@ func newHouse(t testing.TB) *house {
 	}
 	h := &house{t: t, dir: dir}
 	h.store = h.open()
+	t.Cleanup(h.store.Close)
 	return h
 }
 

@@ -17,9 +17,11 @@ const (
 // SessionText is what the session's own settings are called in messages.
 const SessionText = "options.settings_json"
 
-// A Store reads settings files. It is safe for concurrent use, watches nothing, and runs nothing of its own.
+// A Store reads settings files. It is safe for concurrent use, and runs nothing of its own. What is there it looks at each
+// time; where nothing was, it has the kernel note that something has come, if it can. Close releases that.
 type Store struct {
 	sources Sources
+	absence absence
 	clock   func() time.Time
 	managed watched[[]string] // the names in settings.d
 	trust   watched[book]
@@ -45,6 +47,9 @@ func open(sources Sources, clock func() time.Time) *Store {
 	}
 }
 
+// Close releases what the kernel keeps for the store. Loads go on, and cost more.
+func (s *Store) Close() { s.absence.shut() }
+
 // A layer is a file as it counts for a scope.
 type layer struct {
 	place   place
@@ -61,10 +66,35 @@ type view struct {
 	imports bool    // they do
 	trust   *reading[book]
 	extra   *FileError // why there may be more managed files than could be read
+
+	absent []string      // files and directories that are not there
+	same   []func() bool // of each that is: it still is what it was
 }
 
-// same reports whether nothing is different between two looks.
-func (v *view) same(o *view) bool {
+// note adds what was found of a file.
+func note[T any](v *view, w *watched[T], found *reading[T], at stamp) {
+	if at.absent() {
+		v.absent = append(v.absent, w.file)
+		return
+	}
+	v.same = append(v.same, func() bool {
+		now, stamp := w.now()
+		return now == found && stamp.device == at.device && stamp.inode == at.inode
+	})
+}
+
+// unchanged reports whether all that was there still is what it was.
+func (v *view) unchanged() bool {
+	for _, same := range v.same {
+		if !same() {
+			return false
+		}
+	}
+	return true
+}
+
+// equal reports whether nothing is different between two looks.
+func (v *view) equal(o *view) bool {
 	return v.trust == o.trust && v.extra == o.extra && slices.EqualFunc(v.layers, o.layers, func(a, b layer) bool {
 		return a.place == b.place && a.reading == b.reading && a.stamp.device == b.stamp.device && a.stamp.inode == b.stamp.inode
 	})
@@ -85,6 +115,8 @@ type scoped struct {
 	session  *layer // of the scope's own text
 	view     view
 	settings *Settings
+	// generation is that of absence in which view was; 0: it would not be noticed if something came.
+	generation uint64
 }
 
 // Load returns the settings that are in force for a scope now: a file that was saved before the call counts. As long as
@@ -97,11 +129,24 @@ func (s *Store) load(at *scoped) *Settings {
 	if at.session == nil {
 		at.session, at.scope.Session = readSession(at.scope), "" // it can be long
 	}
+	var generation uint64
+	if at.settings != nil { // most programs look once
+		generation = s.absence.generation()
+	}
+	if generation != 0 && generation == at.generation && at.view.unchanged() {
+		return at.settings
+	}
 	now := s.view(at)
-	if at.settings == nil || !now.same(&at.view) {
+	if at.settings == nil || !now.equal(&at.view) {
 		at.settings = merge(at.scope, now, s.sources.Home)
 	}
-	at.view = now
+	at.view, at.generation = now, generation
+	for _, path := range now.absent {
+		if generation == 0 || !s.absence.cover(path) {
+			at.generation = 0
+			break
+		}
+	}
 	return at.settings
 }
 
@@ -175,24 +220,26 @@ func readSession(scope Scope) *layer {
 func (s *Store) view(at *scoped) view {
 	v := view{layers: make([]layer, 0, max(len(at.view.layers), len(at.places)+4))}
 	imports := s.addManaged(&v)
-	own := s.layer(place{file: s.sources.User, base: filepath.Dir(s.sources.User), level: user})
+	own := s.layer(&v, place{file: s.sources.User, base: filepath.Dir(s.sources.User), level: user})
 	if imports == nil && own.reading.good != nil {
 		imports = own.reading.good.flag(keyImport)
 	}
 	v.asked, v.imports = imports != nil, isOn(imports)
 	v.layers = append(v.layers, *at.session)
 	for i, p := range at.places {
-		l := s.layer(p)
+		l := s.layer(&v, p)
 		l.root, l.silent = i/(len(rootFiles)+1), p.claude && !v.imports
 		v.layers = append(v.layers, l)
 	}
 	v.layers = append(v.layers, own)
 	if v.imports && s.sources.ClaudeDir != "" {
 		dir := s.sources.ClaudeDir
-		v.layers = append(v.layers, s.layer(place{file: filepath.Join(dir, "settings.json"), base: dir, level: user, claude: true}))
+		v.layers = append(v.layers, s.layer(&v, place{file: filepath.Join(dir, "settings.json"), base: dir, level: user, claude: true}))
 	}
 	if s.sources.TrustFile != "" {
-		v.trust, _ = s.trust.now()
+		var stamp stamp
+		v.trust, stamp = s.trust.now()
+		note(&v, &s.trust, v.trust, stamp)
 	}
 	return v
 }
@@ -204,7 +251,8 @@ func (s *Store) addManaged(v *view) (imports *value[bool]) {
 		return nil
 	}
 	files := []string{filepath.Join(dir, "settings.json")}
-	listing, _ := s.managed.now()
+	listing, stamp := s.managed.now()
+	note(v, &s.managed, listing, stamp)
 	v.extra = listing.err
 	if listing.good != nil {
 		for _, name := range *listing.good {
@@ -212,7 +260,7 @@ func (s *Store) addManaged(v *view) (imports *value[bool]) {
 		}
 	}
 	for _, file := range files {
-		l := s.layer(place{file: file, base: filepath.Dir(file), level: managed})
+		l := s.layer(v, place{file: file, base: filepath.Dir(file), level: managed})
 		v.layers = append(v.layers, l)
 		if good := l.reading.good; good != nil && imports == nil {
 			imports = good.flag(keyImport)
@@ -222,7 +270,7 @@ func (s *Store) addManaged(v *view) (imports *value[bool]) {
 }
 
 // layer looks at the file of a place. A place without a file is an absent one.
-func (s *Store) layer(p place) layer {
+func (s *Store) layer(v *view, p place) layer {
 	if p.file == "" {
 		return layer{place: p, reading: noFile}
 	}
@@ -232,6 +280,7 @@ func (s *Store) layer(p place) layer {
 	})
 	s.mu.Unlock()
 	reading, stamp := w.now()
+	note(v, w, reading, stamp)
 	return layer{place: p, stamp: stamp, reading: reading}
 }
 
