@@ -187,7 +187,7 @@ func (d *Daemon) imagined(who access.Principal, roots []string, options *tooldv1
 		daemon: d, name: "explain", meta: meta{Roots: places.Roots(), Owner: who}, places: places, readState: workspace.NewReadState(),
 		temporary: d.tempOf("+explain"), // a name that no session can have
 		tasks:     background.NewSet(background.Events{}),
-	}.judge(basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0]}, dynamic: &dynamicTools{}})
+	}.judge(basis{options: merged(&tooldv1.Options{}, options), shell: shell{dir: places.Roots()[0], vars: &variables{}}, dynamic: &dynamicTools{}})
 	j.languages = language.NewSet(j.languageHost(context.Background())) // which starts none for what is only explained
 	return j, nil
 }

@@ -46,24 +46,23 @@ type ending struct {
 	changed []journal.Entry            // tells what it and others have left behind in the session
 }
 
-// Begin records that the call's turn has come, and returns what it runs with.
-func (rec *recorder) Begin(c *pipeline.Call) *tools.Env {
+// Begin records that the call's turn has come, and returns what it runs with and is judged by.
+func (rec *recorder) Begin(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 	s := rec.s
-	env := s.judge.Peek(c)
-	// Peek has just made the snapshot: the settings files are not looked at once more.
-	env.Spool = s.outputs.Limited(s.judge.snapshot.Load().settings.Limits.OutputBytes)
+	env, rights := s.judge.Peek(c)
+	env.Spool = s.outputs.Limited(s.judge.latest().settings.Limits.OutputBytes)
 	env.Deferred = func() []tools.Spec { return s.tools.pool(s.tools.optionsOf(c)).Deferrable() }
 	env.Output = func(out *spool.Output) { rec.outputCreated(c, out) }
 	env.Report = func(step tools.Step) { rec.stepped(c.Key, step) }
 	env.First = rec.first
-	return view(rec.s, func(its *state) *tools.Env {
+	rec.s.update(func(its *state) {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
 			env.OnTimeout = convert.OnTimeout(t.options)
 		}
 		its.ledger.running++
 		its.shell.given[c.Key] = env.Environ
-		return env
 	})
+	return env, rights
 }
 
 // Policy is the sibling abort policy of the call's turn.

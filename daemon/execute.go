@@ -308,7 +308,7 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 		its.clients.main.end(errDisplaced)
 	}
 	its.clients.main, its.questions.canAsk, its.clients.deadline = st, st.answers, time.Time{}
-	its.shell.env = its.shell.envWith(a)
+	its.shell.vars = its.shell.vars.withClient(its.shell.envWith(a))
 	if a.GetClient() != nil {
 		its.clients.info = a.GetClient()
 	}

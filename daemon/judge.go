@@ -32,8 +32,9 @@ type judge struct {
 	// basis returns what counts of the session's state at present. It takes the session's lock.
 	basis func() basis
 	// changed is called after other settings or rules are in force than before.
-	changed  func(before, now *policySnapshot)
-	snapshot atomic.Pointer[policySnapshot] // as it was last worked out; nil: not yet
+	changed   func(before, now *policySnapshot)
+	snapshot  atomic.Pointer[policySnapshot] // as it was last worked out; nil: not yet
+	following atomic.Pointer[scopedSettings] // nil: settings were not asked for yet
 }
 
 // A scope is the part of a judge that never changes.
@@ -56,7 +57,7 @@ type basis struct {
 	options    *tooldv1.Options
 	remembered []remembered
 	dynamic    *dynamicTools
-	shell      shell // only its directory, environment, exports and cursors
+	shell      shell // only its directory, variables and cursors
 }
 
 // basis returns what the session's calls are judged by.
@@ -64,7 +65,7 @@ func (its *state) basis() basis {
 	from := &its.shell
 	return basis{
 		options: its.options, remembered: slices.Clip(its.questions.remembered), dynamic: its.toolset.dynamic,
-		shell: shell{dir: from.dir, env: from.env, exports: from.exports, cursors: from.cursors},
+		shell: shell{dir: from.dir, vars: from.vars, cursors: from.cursors},
 	}
 }
 
@@ -84,8 +85,8 @@ func (sc scope) judge(b basis) *judge {
 // each time, so that a saved change is in force for whatever comes next.
 func (j *judge) policy() *policySnapshot {
 	b := j.basis()
-	caching, owner, listening := cacheVariables(b.shell.env), j.meta.owner(), len(j.daemon.endpoints.listening())
-	now := j.daemon.settings.Load(scopeOf(j.meta.Roots, b.options))
+	caching, owner, listening := b.shell.vars.caching, j.meta.owner(), len(j.daemon.endpoints.listening())
+	now := j.settings(b.options)
 	if st := j.snapshot.Load(); st != nil && st.whole && st.settings == now && st.remembered == len(b.remembered) &&
 		st.listening == listening && maps.Equal(st.caching, caching) {
 		return st
@@ -112,6 +113,31 @@ func (j *judge) policy() *policySnapshot {
 	return st
 }
 
+// latest returns the snapshot that a call's rights were last taken from, or a newer one, without a
+// look at the settings files.
+func (j *judge) latest() *policySnapshot {
+	if st := j.snapshot.Load(); st != nil {
+		return st
+	}
+	return j.policy()
+}
+
+// A scopedSettings is the settings of the session's scope under some options.
+type scopedSettings struct {
+	*settings.Followed
+	options *tooldv1.Options
+}
+
+// settings returns the settings that are in force now.
+func (j *judge) settings(options *tooldv1.Options) *settings.Settings {
+	f := j.following.Load()
+	if f == nil || f.options != options {
+		f = &scopedSettings{j.daemon.settings.Follow(scopeOf(j.meta.Roots, options)), options}
+		j.following.Store(f)
+	}
+	return f.Load()
+}
+
 // Rights returns what calls are judged by now.
 func (j *judge) Rights(*pipeline.Call) pipeline.Rights {
 	st := j.policy() // first: what changes while settings are loaded counts
@@ -128,7 +154,7 @@ func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 		Confining: st.confining, Anchors: st.anchors, Places: st.places, ReadState: j.readState, Hooks: st.hooks,
 		Runner: hook.Runner{
 			Processes: j.daemon.runner, ProjectDir: j.meta.Roots[0], Dir: st.places.Disk(b.shell.dir),
-			Environ:     listed(b.shell.baseEnviron(st)), // no call steers what judges it
+			Environ:     b.shell.vars.under(st.settings).base, // no call steers what judges it
 			AllowedURLs: st.settings.AllowedHTTPHookURLs,
 			Filter:      st.settings.Sandbox.Filter(), Patterns: patterns, ManagedPatterns: managed, Plain: st.settings.HooksToldAll,
 		},
@@ -136,12 +162,12 @@ func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 	}
 }
 
-// Peek returns the session's state as it is now, for one call.
-func (j *judge) Peek(c *pipeline.Call) *tools.Env {
+// Peek returns the session's state as it is now, for one call, and what the call is judged by.
+func (j *judge) Peek(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 	st := j.policy()
 	b := j.basis()
 	env := &tools.Env{
-		CallID: outputName(j.name, c.Key), Environ: b.shell.environ(st), Cursors: b.shell.cursors,
+		CallID: outputName(j.name, c.Key), Environ: b.shell.vars.under(st.settings).calls, Cursors: b.shell.cursors,
 		Tasks: j.tasks, Ports: j.ports, MaxChars: c.Tool.Spec().MaxResultChars, Languages: j.languages, Principal: string(j.meta.owner()),
 		Index: j.daemon.reclaimer.searches.Of(string(j.meta.owner())),
 		Reach: tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied},
@@ -150,7 +176,7 @@ func (j *judge) Peek(c *pipeline.Call) *tools.Env {
 		env.MaxChars = pipeline.DefaultMaxChars
 	}
 	env.Dir, env.Gone = tools.WorkingDir(b.shell.dir, j.meta.Roots, st.places.Disk)
-	return env
+	return env, j.rights(b, st)
 }
 
 // policy is what follows from one state of the settings and of the rules that the session

@@ -240,7 +240,7 @@ func (r *requester) reserve(its *state, st *stream, a *tooldv1.Attach) error {
 		return quotaRefusal(over, "attach.env")
 	}
 	if over := r.s.account.Hold(quota.Tools, bytes); over != nil {
-		_ = r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.env)) // which is no more
+		_ = r.s.account.Hold(quota.Options, optionBytes(its.options, its.shell.vars.client)) // which is no more
 		return quotaRefusal(over, "attach.client_tools")
 	}
 	return nil
@@ -249,7 +249,7 @@ func (r *requester) reserve(its *state, st *stream, a *tooldv1.Attach) error {
 // envWith is the client's environment as it is once the Attach is taken.
 func (h *shell) envWith(a *tooldv1.Attach) map[string]string {
 	if a.GetRole() == tooldv1.Role_ROLE_COMPANION || len(a.GetEnv()) == 0 {
-		return h.env
+		return h.vars.client
 	}
 	return a.GetEnv()
 }
@@ -353,7 +353,7 @@ type rateLimited struct {
 func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 	var held []*rate.Reservation
 	wait, last := time.Duration(0), settings.Rate{}
-	for _, r := range i.s.judge.policy().settings.Rates {
+	for _, r := range i.s.judge.latest().settings.Rates {
 		if !concerns(r.Subject, c) {
 			continue
 		}

@@ -63,7 +63,7 @@ func (s *session) takeOptions(change *tooldv1.Options, before, now *settings.Set
 		if err != nil {
 			return err
 		}
-		if over := s.account.Hold(quota.Options, optionBytes(after, its.shell.env)); over != nil {
+		if over := s.account.Hold(quota.Options, optionBytes(after, its.shell.vars.client)); over != nil {
 			return quotaRefusal(over, "options")
 		}
 		state := journal.Put{Key: keyOptions, Value: kept}

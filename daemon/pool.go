@@ -58,7 +58,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 		return p.Pool
 	}
 	list := slices.Concat(c.judge.daemon.Tools, st.programs, supplied.servers, supplied.clients)
-	env := &tools.Env{Dir: b.shell.dir, Environ: b.shell.environ(st), Languages: c.judge.languages}
+	env := &tools.Env{Dir: b.shell.dir, Environ: b.shell.vars.under(st.settings).calls, Languages: c.judge.languages}
 	conditions := pool.Conditions{Env: env, Preset: pool.Preset(st.settings.Preset), Removed: func(name string) string {
 		if rule := st.rules.Removes(name); rule != nil {
 			return fmt.Sprintf("The rule %s in %s denies it.", rule.Text, rule.Origin)

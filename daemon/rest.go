@@ -122,7 +122,7 @@ func (s *session) putAside() (r *resting, err error) {
 	}
 	var tail *journal.Pending
 	var before map[string]string
-	s.update(func(its *state) { tail, before = its.ledger.tail, its.shell.env })
+	s.update(func(its *state) { tail, before = its.ledger.tail, its.shell.vars.client })
 	if tail != nil {
 		if _, err := tail.Wait(); err != nil {
 			return nil, err
@@ -139,7 +139,7 @@ func (s *session) putAside() (r *resting, err error) {
 		}
 		its.stopping, its.resting = true, true
 		r = &resting{
-			info: journal.Info{Name: s.name, Created: s.created}, meta: s.meta, listed: listed, used: its.used, bytes: optionBytes(its.options, its.shell.env), env: box,
+			info: journal.Info{Name: s.name, Created: s.created}, meta: s.meta, listed: listed, used: its.used, bytes: optionBytes(its.options, its.shell.vars.client), env: box,
 			owner: its.clients.owner, client: its.clients.info, peer: its.clients.peer, detached: its.clients.detached,
 			canAsk: its.questions.canAsk, proposed: its.questions.proposed, mentioned: its.shell.mentioned,
 		}
@@ -205,7 +205,7 @@ func (x *sessionSet) wakeLocked(r *resting, why reason) (*session, error) {
 	}
 	s.created = r.info.Created
 	s.update(func(its *state) {
-		its.used, its.shell.env = r.used, env
+		its.used, its.shell.vars = r.used, its.shell.vars.withClient(env)
 		its.clients.owner, its.clients.info, its.clients.peer, its.clients.detached = r.owner, r.client, r.peer, r.detached
 		its.questions.canAsk, its.questions.proposed, its.shell.mentioned = r.canAsk, r.proposed, r.mentioned
 		s.account.Restore(quota.Options, optionBytes(its.options, env))

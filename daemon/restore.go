@@ -242,7 +242,9 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	var lastTurn uint64
 	var active []string
 	read(keyDir, &its.shell.dir)
-	read(keyExports, &its.shell.exports)
+	var exports exports
+	read(keyExports, &exports)
+	its.shell.vars = its.shell.vars.withExports(exports)
 	read(keyTodos, &its.shell.todos)
 	read(keyRules, &its.questions.remembered)
 	read(keyPorts, &its.questions.ports)

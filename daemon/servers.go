@@ -127,7 +127,7 @@ func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx co
 func (j *judge) baseEnviron() []string {
 	st := j.policy()
 	b := j.basis()
-	return listed(b.shell.baseEnviron(st))
+	return b.shell.vars.under(st.settings).base
 }
 
 // serversChanged takes over what tools MCP servers give now.

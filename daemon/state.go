@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -98,8 +97,7 @@ type toolset struct {
 // A shell is what one call leaves to the next, as in a terminal.
 type shell struct {
 	dir       string
-	env       map[string]string // the client's; not kept
-	exports   exports
+	vars      *variables          // never nil
 	given     map[string][]string // the environment of the calls that have begun, by key
 	todos     []tools.Todo
 	mentioned map[string]bool // what is said once, by calls
@@ -118,7 +116,7 @@ func newState(log *journal.Log) state {
 		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}, freed: make(chan struct{})},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
 		toolset:   toolset{clientTools: map[string][]*clientTool{}, dynamic: &dynamicTools{}},
-		shell:     shell{given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},
+		shell:     shell{vars: &variables{}, given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},
 	}
 }
 
@@ -217,48 +215,6 @@ func (rec *recorder) first(what string) bool {
 // outputName is what the output of a call is called, and its processes are marked with.
 func outputName(session, key string) string { return session + "." + key }
 
-// baseEnviron is the client's environment with what settings say.
-func (h *shell) baseEnviron(st *policySnapshot) map[string]string {
-	env := maps.Clone(h.env)
-	if len(env) == 0 {
-		env = daemonEnviron()
-	}
-	for _, v := range st.settings.Env {
-		env[v.Name] = v.Value
-	}
-	return env
-}
-
-// environ is the same with what calls have exported.
-func (h *shell) environ(st *policySnapshot) []string {
-	env := h.baseEnviron(st)
-	for _, name := range h.exports.Unset {
-		delete(env, name)
-	}
-	maps.Copy(env, h.exports.Set)
-	return listed(env)
-}
-
-// listed returns an environment as NAME=value, by name.
-func listed(env map[string]string) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
-	}
-	return list
-}
-
-// daemonEnviron is what calls get of the daemon's own environment when the client has sent none.
-func daemonEnviron() map[string]string {
-	env := map[string]string{}
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if slices.Contains([]string{"PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR"}, name) || strings.HasPrefix(name, "LC_") {
-			env[name] = value
-		}
-	}
-	return env
-}
-
 // apply puts the changes of calls into the session's state. It returns the record of what changed,
 // or nil.
 func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
@@ -274,7 +230,7 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 			set, unset := rec.export(its, c.given, c.changes.Exports)
 			event.Exported, event.Unexported = append(event.Exported, set...), append(event.Unexported, unset...)
 			if len(set)+len(unset) > 0 {
-				state = append(state, putState(keyExports, its.shell.exports))
+				state = append(state, putState(keyExports, its.shell.vars.exports))
 			}
 		}
 		if c.changes.Todos != nil {
@@ -304,7 +260,8 @@ func (rec *recorder) export(its *state, given []string, after map[string]string)
 	if st := rec.s.judge.snapshot.Load(); st != nil {
 		filter = st.confining.Filter
 	}
-	exports := exports{Set: maps.Clone(its.shell.exports.Set), Unset: slices.Clone(its.shell.exports.Unset)} // a judge may look at those of before
+	had := its.shell.vars.exports
+	exports := exports{Set: maps.Clone(had.Set), Unset: slices.Clone(had.Unset)}
 	if exports.Set == nil {
 		exports.Set = map[string]string{}
 	}
@@ -327,7 +284,7 @@ func (rec *recorder) export(its *state, given []string, after map[string]string)
 			unset = append(unset, name)
 		}
 	}
-	its.shell.exports = exports
+	its.shell.vars = its.shell.vars.withExports(exports)
 	slices.Sort(set)
 	slices.Sort(unset)
 	return set, unset

@@ -123,6 +123,18 @@ type scoped struct {
 // nothing is different it returns the same pointer.
 func (s *Store) Load(scope Scope) *Settings { return s.load(s.scoped(scope)) }
 
+// A Followed is a scope whose settings are loaded again and again.
+type Followed struct {
+	store *Store
+	at    *scoped
+}
+
+// Follow returns the scope for loading. What Load keeps of it is shared.
+func (s *Store) Follow(scope Scope) *Followed { return &Followed{s, s.scoped(scope)} }
+
+// Load returns the settings of the scope as Store.Load does.
+func (f *Followed) Load() *Settings { return f.store.load(f.at) }
+
 func (s *Store) load(at *scoped) *Settings {
 	at.mu.Lock()
 	defer at.mu.Unlock()

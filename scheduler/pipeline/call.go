@@ -51,9 +51,9 @@ type Session struct {
 type Judge interface {
 	// Rights returns the present rules for the call. Its result is a snapshot and does not change.
 	Rights(*Call) Rights
-	// Peek returns the session's present state, before the call's turn has come. It leaves Files
-	// unset.
-	Peek(*Call) *tools.Env
+	// Peek returns the session's present state, before the call's turn has come, and the rules of
+	// the same moment. It leaves Files unset.
+	Peek(*Call) (*tools.Env, Rights)
 }
 
 // Turns are the turns that calls belong to, and when a call of one may begin.
@@ -91,9 +91,9 @@ type Asker interface {
 // A Recorder records the life of a call. For each call, either Begin, Start and End are called in
 // this order, or only Skipped.
 type Recorder interface {
-	// Begin records that the call's turn has come, and returns the session's present state. It
-	// leaves Files unset.
-	Begin(*Call) *tools.Env
+	// Begin records that the call's turn has come, and returns the session's present state, and the
+	// rules of the same moment. It leaves Files unset.
+	Begin(*Call) (*tools.Env, Rights)
 	// Start records that the call begins to act. The record is durable before Start returns, unless
 	// the call is read-only. After an error the call must not act.
 	Start(*Call, Started) error
@@ -194,6 +194,7 @@ type Call struct {
 	usage         Usage
 	questions     int                  // that were made
 	rights        Rights               // as they were at the latest check
+	fresh         bool                 // rights were just taken, and not used yet
 	opinions      []permission.Opinion // of hooks
 	facts         *permission.Facts    // as they were at the latest check
 	files         *workspace.View      // what it may reach, since the latest check; nil before the first

@@ -34,7 +34,8 @@ func Explain(ctx context.Context, use Use, tool tools.Tool, judge Judge) (Explan
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	env := c.session.Peek(c)
+	env, rights := c.session.Peek(c)
+	c.rights, c.fresh = rights, true
 	impossible := c.check(ctx, env)
 	if c.facts == nil {
 		return Explanation{}, impossible

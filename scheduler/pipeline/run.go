@@ -30,7 +30,8 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.order, c.usage.Waited = order{outside, alone}, time.Since(c.accepted)
-	env := c.session.Begin(c)
+	env, rights := c.session.Begin(c)
+	c.rights, c.fresh = rights, true
 	ended := c.noted(c.way(ctx, env))
 	var seen map[string]workspace.State
 	if env.Files != nil {
@@ -123,7 +124,10 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 // check holds the call against the present state: what its effects come to, and whether the tool finds it possible. What
 // a rule denies is not looked at any further.
 func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
-	c.rights = c.session.Rights(c)
+	if !c.fresh {
+		c.rights = c.session.Rights(c)
+	}
+	c.fresh = false
 	env.Box = c.unused()
 	env.Aliases = func() map[string]string { return c.rights.Confining.Git.Aliases(c.rights.Anchors.Home, env.Dir) }
 	c.parsed.situate(env)
@@ -308,7 +312,9 @@ func (c *Call) AskAhead(ctx context.Context) {
 		return
 	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
-	if c.check(ctx, c.session.Peek(c)) != nil || ctx.Err() != nil {
+	env, rights := c.session.Peek(c)
+	c.rights, c.fresh = rights, true
+	if c.check(ctx, env) != nil || ctx.Err() != nil {
 		return
 	}
 	for _, event := range []string{hook.PreToolUse, hook.PermissionRequest} {
