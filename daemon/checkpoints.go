@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -76,7 +77,7 @@ func (s *session) keepBefore(c *pipeline.Call, tier sandbox.Tier) (keptState, er
 	if files == nil || c.ReadOnly() || s.daemon.limits.CheckpointBytes == 0 || len(files.Changes()) == 0 && !grows {
 		return keptState{}, nil
 	}
-	k := keptState{hold: s.daemon.checkpoints.Hold(), sync: !s.judge.policy().settings.Unsynced}
+	k := keptState{hold: s.daemon.checkpoints.Hold(), sync: !s.judge.latest().settings.Unsynced}
 	r, restores := c.Tool.(*restoring)
 	snapshotter := s.judge.snapshotter(restores)
 	snapshotter.Keep = k.hold.Keep
@@ -165,7 +166,9 @@ func (s *session) keepAfter(c *pipeline.Call, l *live) (change *journal.Put, don
 // it cannot be looked at.
 func (s *session) look(files *workspace.View, row *checkpoint.Row, hold *checkpoint.Hold, unseen bool) *journal.Put {
 	snapshotter := s.judge.snapshotter(row.Restored != nil)
-	snapshotter.Skip = checkpoint.Select(files.Roots(), s.judge.baseEnviron(), row.Open).Skips
+	selection := sync.OnceValue(func() *checkpoint.Selection { return checkpoint.Select(files.Roots(), s.judge.baseEnviron(), row.Open) })
+	// Most calls make no directory, and need no selection.
+	snapshotter.Skip = func(real string, isDir bool) bool { return selection().Skips(real, isDir) }
 	snapshotter.Keep = hold.KeepShown // nothing is put back from what a call has left: that is kept again when it is undone
 	left, err := files.TakeSnapshots(context.Background(), snapshotter, row.Found())
 	if err != nil { // what was there before is kept, so it can be put back; there will be no diff

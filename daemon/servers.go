@@ -125,9 +125,7 @@ func (j *judge) lasting(ctx context.Context, kind func(r pipeline.Rights, ctx co
 
 // baseEnviron is the client's environment with what settings say.
 func (j *judge) baseEnviron() []string {
-	st := j.policy()
-	b := j.basis()
-	return b.shell.vars.under(st.settings).base
+	return j.basis().shell.vars.under(j.latest().settings).base
 }
 
 // serversChanged takes over what tools MCP servers give now.

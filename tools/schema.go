@@ -77,7 +77,8 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "The input of %s is not JSON: %v. Send one JSON object.", s.tool, err)
 	}
-	if key, found := repeated(input); found {
+	if members(input) != keysIn(value) {
+		key := repeated(input)
 		return nil, fault.Invalidf("invalid_input", "The input of %s has the key %q twice, and parsers disagree on which one counts. Send each key once.", s.tool, key)
 	}
 	if s.external && !(&expansion{left: maxChecks + checksPerByte*len(input)}).visit(s.compiled, value, nil) {
@@ -93,9 +94,44 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	return canonical, nil
 }
 
-// repeated returns a key that an object in valid JSON has twice. The user, a hook and the tool must
-// all see the same value.
-func repeated(input json.RawMessage) (key string, found bool) {
+// members counts the members of all objects in valid JSON: each has a colon. If there are more than
+// keysIn counts in its value, an object has a key twice.
+func members(input []byte) (count int) {
+	quoted := false
+	for i := 0; i < len(input); i++ {
+		switch input[i] {
+		case '\\':
+			i++
+		case '"':
+			quoted = !quoted
+		case ':':
+			if !quoted {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// keysIn counts the keys of all objects in a value.
+func keysIn(value any) (count int) {
+	switch value := value.(type) {
+	case map[string]any:
+		count = len(value)
+		for _, member := range value {
+			count += keysIn(member)
+		}
+	case []any:
+		for _, element := range value {
+			count += keysIn(element)
+		}
+	}
+	return count
+}
+
+// repeated returns a key that an object in valid JSON has twice; empty: the key is, or there is
+// none. The user, a hook and the tool must all see the same value.
+func repeated(input json.RawMessage) (key string) {
 	tokens := json.NewDecoder(bytes.NewReader(input))
 	tokens.UseNumber()
 	type object struct {
@@ -106,12 +142,12 @@ func repeated(input json.RawMessage) (key string, found bool) {
 	for {
 		token, err := tokens.Token()
 		if err != nil {
-			return "", false
+			return ""
 		}
 		in := &open[len(open)-1]
 		if name, ok := token.(string); ok && in.keys != nil && !in.value {
 			if in.keys[name] {
-				return name, true
+				return name
 			}
 			in.keys[name], in.value = true, true
 			continue

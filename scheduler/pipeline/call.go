@@ -244,6 +244,7 @@ type parsed struct {
 	effects  tools.Effects
 	limit    time.Duration // 0: none
 	note     string        // how the use was changed on arrival; empty: unchanged
+	title    string        // see Title
 }
 
 // New returns the call of a use of tool in session, or its refusal if the tool rejects its input.
@@ -269,6 +270,7 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 		return parsed{}, err
 	}
 	p := parsed{input: string(input), declared: action, action: action, effects: action.Effects()}
+	p.title = label(c.Name, about(p.input))
 	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
 	return p, nil
 }
@@ -339,7 +341,7 @@ func (c *Call) Written() (paths []string) {
 
 // Title returns a name of the call for users, in one line. Only the session's methods may call it,
 // while they are called with c.
-func (c *Call) Title() string { return label(c.Name, about(c.parsed.input)) }
+func (c *Call) Title() string { return c.parsed.title }
 
 // about returns the part of an input that shows what the call is about: the first of the fields
 // that tools use for it.

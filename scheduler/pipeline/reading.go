@@ -38,8 +38,11 @@ type reader struct {
 
 // reader looks up what the read-only commands among those of the call need.
 func (c *Call) reader(f *permission.Facts, env *tools.Env) reader {
-	s := c.search(f, env)
 	r := reader{unknown: map[int]string{}, programs: map[string]string{}}
+	var s search
+	if len(f.Commands) > 0 {
+		s = c.search(f, env)
+	}
 	for i, command := range f.Commands {
 		if !command.ReadOnly {
 			continue

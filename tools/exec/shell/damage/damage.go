@@ -33,6 +33,9 @@ func Find(commands []shell.Command, writes []string, around Around) string {
 			return fmt.Sprintf("It writes to %s, which may be a block device.", name)
 		}
 	}
+	if len(commands) == 0 {
+		return ""
+	}
 	t := scriptState{Around: around, here: around.Dir, kinds: map[kind]bool{}, values: map[string][]string{}, lost: map[string]bool{}}
 	t.reach(around.Dir)
 	if beyond := t.take(commands); beyond != nil {
