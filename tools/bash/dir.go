@@ -18,16 +18,16 @@ func isDir(path string) bool {
 // changes returns what the shell leaves to the session, if it has reported that and ended by
 // itself.
 func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
-	if r.report == nil {
+	if !r.lasts {
 		return c
 	}
 	if r.env.Gone != "" {
 		c.Dir = r.dir
 	}
-	if exit.Stopped || exit.Signal != "" {
+	if exit.Stopped || exit.Signal != "" || r.report == nil {
 		return c
 	}
-	left, ok := parseReport(r.report.String())
+	left, ok := parseReport(readReport(r.report))
 	if !ok {
 		return c
 	}

@@ -3,6 +3,7 @@
 package bash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,8 @@ type shellRun struct {
 	environ []string
 	out     *spool.Output
 	process *sandbox.Process
-	report  *sandbox.Beginning // nil: the state at its end is not needed
+	lasts   bool     // the state at its end becomes the session's
+	report  *os.File // receives that state; nil: it stays as it was
 	notes   []string
 }
 
@@ -55,6 +57,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 		return tools.Result{}, cause
 	}
 	r := &shellRun{in: in, env: env}
+	defer r.closeReport()
 	if err := r.prepare(); err != nil {
 		return tools.Result{}, err
 	}
@@ -93,15 +96,32 @@ func (r *shellRun) prepare() (err error) {
 		r.note("The working directory %s no longer exists. The command ran in %s.", r.env.Gone, r.dir)
 	}
 	r.environ = environ(r.env, r.in, r.dir)
-	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
-		r.report = &sandbox.Beginning{Most: maxReport}
-	}
+	r.lasts = !r.in.analysis.Concurrent && !r.in.RunInBackground
 	if r.in.Timeout > maxTime.Milliseconds() {
 		r.note("The timeout of %d ms was cut to %d ms, the longest allowed; run_in_background has no limit.", r.in.Timeout, maxTime.Milliseconds())
 	}
 	r.noteWithheld()
+	if err = r.openReport(); err != nil {
+		return startFault(err)
+	}
 	r.out, err = r.env.Spool.Create(r.env.CallID)
 	return err
+}
+
+// openReport makes the file for the state of the shell, if the command may change that.
+func (r *shellRun) openReport() (err error) {
+	exported := asMap(r.environ)
+	isExported := func(name string) bool { _, is := exported[name]; return is }
+	if r.lasts && shell.Leaves(r.in.Command, isExported) {
+		r.report, err = sandbox.NewReport(maxReport)
+	}
+	return err
+}
+
+func (r *shellRun) closeReport() {
+	if r.report != nil {
+		_ = r.report.Close()
+	}
 }
 
 // noteWithheld reports, once in a session, variables of the session that the command names and does
@@ -168,11 +188,11 @@ func (r *shellRun) start() (err error) {
 		return startFault(err)
 	} else if script != nil {
 		defer script.Close()
-		c.Extra = []*os.File{script}
 		c.Env = append(c.Env[:len(c.Env):len(c.Env)], name)
 		if r.report != nil {
-			c.Report = r.report
+			c.Extra = append(c.Extra, r.report)
 		}
+		c.Extra = append(c.Extra, script)
 	}
 	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
@@ -272,10 +292,12 @@ func (r *shellRun) began(task *background.Task, text string) tools.Result {
 
 // end returns the result of a shell that has ended.
 func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
-	if err := r.out.Close(); err != nil && exit.Output == nil {
-		exit.Output = err
+	release := r.out.Hold()
+	ended := r.out.Close()
+	result, err := r.result(exit, nil) // which reads the output
+	if failed := cmp.Or(ended, release()); failed != nil && exit.Output == nil {
+		exit.Output = failed
 	}
-	result, err := r.result(exit, nil)
 	switch {
 	case exit.Output != nil:
 		return result, tools.OutputFault("command", exit.Output, r.out)

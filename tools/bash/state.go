@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -18,8 +19,9 @@ import (
 //
 // bash reads a prelude from BASH_ENV before the command. The command stays unchanged, with its own
 // line numbers, and its variables hold nothing of the daemon's. The prelude sets an EXIT trap that
-// writes the state to a descriptor with an unusual number. A command that ends without that trap
-// (exec, a signal, its own trap) changes nothing.
+// writes the state to a descriptor with an unusual number, which is a file. A command that ends
+// without that trap (exec, a signal, its own trap) changes nothing. A command that cannot change the
+// state, as [shell.Leaves] finds, needs no trap.
 const (
 	preludeName = "BASH_ENV=/dev/fd/"
 	// stateDescriptor receives the report. The shell inherits it as 3, and the prelude as the
@@ -34,9 +36,10 @@ const (
 	maxPrelude = 60 << 10
 )
 
-const reporting = `trap '{ unset -f builtin; builtin set +vxefu; } 2>/dev/null
-{ builtin printf "\0toold state\0"; builtin pwd -P 2>/dev/null; builtin printf "\0"
-builtin declare -px; builtin printf "\0end\0"; } 2>/dev/null >&` + stateDescriptor + `' EXIT
+// reporting closes stderr instead of redirecting it to /dev/null, since nothing has to be opened then.
+const reporting = `trap '{ unset -f builtin; builtin set +vxefu; } 2>&-
+{ builtin printf "\0toold state\0"; builtin pwd -P; builtin printf "\0"
+builtin declare -px; builtin printf "\0end\0"; } 2>&- >&` + stateDescriptor + `' EXIT
 exec ` + stateDescriptor + `>&3 3>&- 4<&-
 `
 
@@ -71,6 +74,17 @@ func openPrelude(text []byte) (*os.File, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// readReport returns what was written to a report.
+func readReport(f *os.File) string {
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err != nil || size <= 0 || size > maxReport {
+		return ""
+	}
+	text := make([]byte, size)
+	n, _ := f.ReadAt(text, 0) // what cannot be read is no report
+	return string(text[:n])
 }
 
 // A state is the state of a shell at its end.

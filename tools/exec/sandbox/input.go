@@ -21,6 +21,20 @@ func newInput(content []byte) (*os.File, error) {
 	return f, nil
 }
 
+// NewReport returns an empty file without a name, in which processes may write most bytes; where
+// there are no files in memory, it has no limit. Its offset is after what was written, since all
+// share it. The caller closes it.
+func NewReport(most int64) (*os.File, error) {
+	f, err := roomInMemory("report", most)
+	if err != nil {
+		f, err = onDisk(nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the state of the shell: %w", err)
+	}
+	return f, nil
+}
+
 // onDisk is for systems without files in memory.
 func onDisk(content []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "input-")

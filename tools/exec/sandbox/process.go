@@ -54,10 +54,7 @@ type Command struct {
 	// outputs are one pipe, and Stdout receives them in the exact order in which they were written.
 	// An error of one of them stops the process and becomes Exit.Output; later output is dropped.
 	Stdout, Stderr io.Writer
-	// Report receives what is written to descriptor 3, in the same way; nil: there is no such
-	// descriptor.
-	Report io.Writer
-	// Extra are further descriptors for the process, after those. The caller closes them.
+	// Extra are further descriptors for the process, from 3 on. The caller closes them.
 	Extra []*os.File
 	// Policy is what the process may do.
 	Policy Policy
@@ -92,8 +89,7 @@ type Process struct {
 	exit    Exit
 	done    chan struct{}
 	outputs []*capture
-	report  *capture // one of outputs; nil: none
-	command Command  // without its Input
+	command Command // without its Input
 	// stopping is set by Stop. outlived is closed when processes continue after the main process;
 	// main is how the main process has ended then.
 	stopping  atomic.Bool
@@ -165,8 +161,6 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-const descriptorOfStderr = 2
-
 func (p *Process) start(input []byte) (err error) {
 	c, files := p.command, []*os.File{p.runner.null}
 	if c.Stdin != nil {
@@ -177,12 +171,9 @@ func (p *Process) start(input []byte) (err error) {
 		}
 		defer files[0].Close()
 	}
-	for _, w := range []io.Writer{c.Stdout, c.Stderr, c.Report} {
-		switch {
-		case w == nil && len(files) == descriptorOfStderr:
-			files = append(files, files[descriptorOfStderr-1])
-			continue
-		case w == nil:
+	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if w == nil {
+			files = append(files, files[len(files)-1])
 			continue
 		}
 		output, far, err := newCapture(w)
@@ -191,9 +182,6 @@ func (p *Process) start(input []byte) (err error) {
 			return fmt.Errorf("making a pipe: %w", err)
 		}
 		defer far.Close()
-		if w == c.Report {
-			p.report = output
-		}
 		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
 	if err = p.spawn(append(files, c.Extra...)); err != nil {
@@ -333,7 +321,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// conclude reads the rest of the output and of the report, and releases the tree.
+// conclude reads the rest of the output, and releases the tree.
 func (p *Process) conclude() {
 	for _, o := range p.outputs {
 		if err := o.finish(); err != nil && p.exit.Output == nil {
@@ -367,14 +355,6 @@ func (p *Process) notify(exit *Exit, confined []Denial) {
 	exit.Denials = denials[:min(len(denials), manyDenials)]
 	if p.command.ended != nil {
 		p.command.ended(*exit)
-	}
-}
-
-// closeReport ends the report, after everything that the main process has written to it.
-func (p *Process) closeReport() {
-	if p.report != nil {
-		_ = p.report.finish() // a Report returns no error
-		p.outputs = slices.DeleteFunc(p.outputs, func(o *capture) bool { return o == p.report })
 	}
 }
 
