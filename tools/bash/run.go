@@ -3,6 +3,7 @@
 package bash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,11 @@ type shellRun struct {
 	environ []string
 	out     *spool.Output
 	process *sandbox.Process
-	report  *sandbox.Beginning // nil: the state at its end is not needed
+	lasts   bool     // the state at its end becomes the session's
+	report  *os.File // receives that state; nil: it stays as it was
 	notes   []string
+	command sandbox.Command // that was started
+	stayed  bool            // it has left directory and exports as they were
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -55,6 +59,7 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 		return tools.Result{}, cause
 	}
 	r := &shellRun{in: in, env: env}
+	defer r.closeReport()
 	if err := r.prepare(); err != nil {
 		return tools.Result{}, err
 	}
@@ -93,15 +98,32 @@ func (r *shellRun) prepare() (err error) {
 		r.note("The working directory %s no longer exists. The command ran in %s.", r.env.Gone, r.dir)
 	}
 	r.environ = environ(r.env, r.in, r.dir)
-	if !r.in.analysis.Concurrent && !r.in.RunInBackground {
-		r.report = &sandbox.Beginning{Most: maxReport}
-	}
+	r.lasts = !r.in.analysis.Concurrent && !r.in.RunInBackground
 	if r.in.Timeout > maxTime.Milliseconds() {
 		r.note("The timeout of %d ms was cut to %d ms, the longest allowed; run_in_background has no limit.", r.in.Timeout, maxTime.Milliseconds())
 	}
 	r.noteWithheld()
+	if err = r.openReport(); err != nil {
+		return startFault(err)
+	}
 	r.out, err = r.env.Spool.Create(r.env.CallID)
 	return err
+}
+
+// openReport makes the file for the state of the shell, if the command may change that.
+func (r *shellRun) openReport() (err error) {
+	exported := asMap(r.environ)
+	isExported := func(name string) bool { _, is := exported[name]; return is }
+	if r.lasts && shell.Leaves(r.in.Command, isExported) {
+		r.report, err = sandbox.NewReport()
+	}
+	return err
+}
+
+func (r *shellRun) closeReport() {
+	if r.report != nil {
+		_ = r.report.Close()
+	}
 }
 
 // noteWithheld reports, once in a session, variables of the session that the command names and does
@@ -164,29 +186,51 @@ func (r *shellRun) start() (err error) {
 	if r.in.analysis.Background {
 		c.Keep = r.keep
 	}
+	if mayBeEarly(r.in.Command) {
+		c.Early = &sandbox.Early{Script: r.in.Command, Env: c.Env, Prelude: earlyPrelude(r.in.Command, c.Env, r.report != nil, r.programs())}
+	}
+	r.command = c
 	if script, name, err := r.openPrelude(); err != nil {
 		return startFault(err)
 	} else if script != nil {
 		defer script.Close()
-		c.Extra = []*os.File{script}
 		c.Env = append(c.Env[:len(c.Env):len(c.Env)], name)
 		if r.report != nil {
-			c.Report = r.report
+			c.Extra = append(c.Extra, r.report)
 		}
+		c.Extra = append(c.Extra, script)
 	}
 	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
 	}
+	if report := r.process.Report(); report != nil {
+		r.useReport(report)
+	}
 	return nil
+}
+
+// useReport makes report, which a shell that was started beforehand has, the one that is read.
+func (r *shellRun) useReport(report *os.File) {
+	if r.report == nil {
+		_ = report.Close()
+		return
+	}
+	r.closeReport()
+	r.report = report
+}
+
+// programs returns the files of the verdict by command words, unless the command shows the table.
+func (r *shellRun) programs() map[string]string {
+	if slices.ContainsFunc(r.in.analysis.Commands, tellsPrograms) {
+		return nil
+	}
+	return r.env.Programs
 }
 
 // openPrelude returns the script that the shell reads first, and the variable that names it; nil:
 // none is needed.
 func (r *shellRun) openPrelude() (script *os.File, name string, err error) {
-	programs, descriptor := r.env.Programs, 3
-	if slices.ContainsFunc(r.in.analysis.Commands, tellsPrograms) {
-		programs = nil
-	}
+	programs, descriptor := r.programs(), 3
 	if r.report != nil {
 		descriptor++
 	} else if len(programs) == 0 {
@@ -272,10 +316,15 @@ func (r *shellRun) began(task *background.Task, text string) tools.Result {
 
 // end returns the result of a shell that has ended.
 func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, error) {
-	if err := r.out.Close(); err != nil && exit.Output == nil {
-		exit.Output = err
+	release := r.out.Hold()
+	ended := r.out.Close()
+	result, err := r.result(exit, nil) // which reads the output
+	if failed := cmp.Or(ended, release()); failed != nil && exit.Output == nil {
+		exit.Output = failed
 	}
-	result, err := r.result(exit, nil)
+	if r.stayed && !exit.Stopped {
+		r.env.Box.Prepare(r.command)
+	}
 	switch {
 	case exit.Output != nil:
 		return result, tools.OutputFault("command", exit.Output, r.out)

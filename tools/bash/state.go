@@ -4,10 +4,13 @@ package bash
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,8 +21,9 @@ import (
 //
 // bash reads a prelude from BASH_ENV before the command. The command stays unchanged, with its own
 // line numbers, and its variables hold nothing of the daemon's. The prelude sets an EXIT trap that
-// writes the state to a descriptor with an unusual number. A command that ends without that trap
-// (exec, a signal, its own trap) changes nothing.
+// writes the state to a descriptor with an unusual number, which is a file. A command that ends
+// without that trap (exec, a signal, its own trap) changes nothing. A command that cannot change the
+// state, as [shell.Leaves] finds, needs no trap.
 const (
 	preludeName = "BASH_ENV=/dev/fd/"
 	// stateDescriptor receives the report. The shell inherits it as 3, and the prelude as the
@@ -27,17 +31,14 @@ const (
 	stateDescriptor = "198"
 	// reportMark begins a report, after anything else that was written to the descriptor.
 	reportMark = "\x00toold state\x00"
-	// maxReport is larger than any environment that the kernel accepts for a program. A command may
-	// write anything to the descriptor, so there is a limit.
-	maxReport = 4 << 20
 	// maxPrelude is less than the capacity of a pipe, in bytes.
 	maxPrelude = 60 << 10
 )
 
-const reporting = `trap '{ unset -f builtin; builtin set +vxefu; } 2>/dev/null
-{ builtin printf "\0toold state\0"; builtin pwd -P 2>/dev/null; builtin printf "\0"
-builtin declare -px; builtin printf "\0end\0"; } 2>/dev/null >&` + stateDescriptor + `' EXIT
-exec ` + stateDescriptor + `>&3 3>&- 4<&-
+// reporting closes stderr instead of redirecting it to /dev/null, since nothing has to be opened then.
+const reporting = `trap '{ unset -f builtin; builtin set +vxefu; } 2>&-
+{ builtin printf "\0toold state\0"; builtin pwd -P; builtin printf "\0"
+builtin declare -px; builtin printf "\0end\0"; } 2>&- >&` + stateDescriptor + `' EXIT
 `
 
 // prelude makes the shell report its state, if reports is set, and use the files of the verdict:
@@ -45,15 +46,46 @@ exec ` + stateDescriptor + `>&3 3>&- 4<&-
 func prelude(reports bool, programs map[string]string) []byte {
 	var b bytes.Buffer
 	b.WriteString("unset BASH_ENV\n")
-	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		fmt.Fprintf(&b, "hash -p %s -- %s\n", quoted(programs[name]), quoted(name))
-	}
+	remember(&b, programs)
 	if reports {
-		b.WriteString(reporting)
+		b.WriteString(reporting + "exec " + stateDescriptor + ">&3 3>&- 4<&-\n")
 	} else {
 		b.WriteString("exec 3<&-\n")
 	}
 	return b.Bytes()
+}
+
+// earlyPrelude is prelude for a shell that was started beforehand, with what such a shell cannot know:
+// its script, and that its time begins now. Its last command leaves $_ as it is in a new shell of that
+// environment.
+func earlyPrelude(script string, environ []string, reports bool, programs map[string]string) string {
+	var b bytes.Buffer
+	b.WriteString("unset BASH_ENV\nSECONDS=0 BASH_EXECUTION_STRING=" + quoted(script) + "\n")
+	remember(&b, programs)
+	if reports {
+		b.WriteString(reporting + "exec " + stateDescriptor + ">&4\n")
+	}
+	fmt.Fprintf(&b, "exec 3<&- 4>&-\n: %s\n", quoted(cmp.Or(asMap(environ)["_"], "bash")))
+	return b.String()
+}
+
+// remember writes commands that make the shell find the programs.
+func remember(b *bytes.Buffer, programs map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		fmt.Fprintf(b, "hash -p %s -- %s\n", quoted(programs[name]), quoted(name))
+	}
+}
+
+// showsPrelude are parts of scripts that may show what a prelude leaves behind, or the command line of
+// a shell that was started beforehand. The list need not be complete: what they show has no effect.
+var showsPrelude = []string{"proc", "declare", "typeset", "compgen", "BASH_ARG", "times"}
+
+// listsVariables finds a set without arguments.
+var listsVariables = regexp.MustCompile(`(^|[;&|(\s])set\s*($|[;&|>)\n])`)
+
+// mayBeEarly reports whether a shell that was started beforehand may run the script.
+func mayBeEarly(script string) bool {
+	return !slices.ContainsFunc(showsPrelude, func(part string) bool { return strings.Contains(script, part) }) && !listsVariables.MatchString(script)
 }
 
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
@@ -71,6 +103,17 @@ func openPrelude(text []byte) (*os.File, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// readReport returns what was written to a report.
+func readReport(f *os.File) string {
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err != nil || size <= 0 || size > sandbox.MaxReport {
+		return ""
+	}
+	text := make([]byte, size)
+	n, _ := f.ReadAt(text, 0) // what cannot be read is no report
+	return string(text[:n])
 }
 
 // A state is the state of a shell at its end.

@@ -21,6 +21,23 @@ func newInput(content []byte) (*os.File, error) {
 	return f, nil
 }
 
+// MaxReport is larger than any environment that the kernel accepts for a program, in bytes.
+const MaxReport = 4 << 20
+
+// NewReport returns an empty file without a name, in which processes may write MaxReport bytes;
+// where there are no files in memory, it has no limit. Its offset is after what was written, since
+// all share it. The caller closes it.
+func NewReport() (*os.File, error) {
+	f, err := roomInMemory("report", MaxReport)
+	if err != nil {
+		f, err = onDisk(nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the state of the shell: %w", err)
+	}
+	return f, nil
+}
+
 // onDisk is for systems without files in memory.
 func onDisk(content []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "input-")

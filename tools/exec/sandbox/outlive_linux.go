@@ -43,7 +43,6 @@ func (p *Process) goOn(left []member) bool {
 	if len(main.Kept) == 0 {
 		return false
 	}
-	p.closeReport()
 	var denials []Denial
 	denials, main.Created = p.confine.supervisor.soFar()
 	p.notify(&main, append(p.made(), denials...))

@@ -54,16 +54,16 @@ type Command struct {
 	// outputs are one pipe, and Stdout receives them in the exact order in which they were written.
 	// An error of one of them stops the process and becomes Exit.Output; later output is dropped.
 	Stdout, Stderr io.Writer
-	// Report receives what is written to descriptor 3, in the same way; nil: there is no such
-	// descriptor.
-	Report io.Writer
-	// Extra are further descriptors for the process, after those. The caller closes them.
+	// Extra are further descriptors for the process, from 3 on. The caller closes them.
 	Extra []*os.File
 	// Policy is what the process may do.
 	Policy Policy
 	// Keep decides about processes that still run when the main process has ended by itself; nil:
 	// all of them are killed.
 	Keep Keep
+	// Early lets the process be a bash that Prepare has started; nil: it is started now. Args then end in
+	// the script.
+	Early *Early
 	// Ask is called when a process of the tree wants to connect to a host that Policy.Network does
 	// not name, while the connection waits; it returns at once when its context ends, which the end
 	// of the tree causes. It must be safe for concurrent use. nil: nothing is asked, and the host
@@ -92,7 +92,7 @@ type Process struct {
 	exit    Exit
 	done    chan struct{}
 	outputs []*capture
-	report  *capture // one of outputs; nil: none
+	report  *os.File // see Report
 	command Command  // without its Input
 	// stopping is set by Stop. outlived is closed when processes continue after the main process;
 	// main is how the main process has ended then.
@@ -144,12 +144,12 @@ type Left struct {
 // Start starts c. After an error, nothing was started; an *UnavailableError means that the process
 // cannot be confined here.
 func (r *Runner) Start(c Command) (*Process, error) {
+	if p := r.takeEarly(c); p != nil {
+		return p, nil
+	}
 	input := c.Input
 	c.Input = nil
-	p := &Process{
-		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
-		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1), listened: make(chan struct{}, 1),
-	}
+	p := r.newProcess(c)
 	if err := r.enter(p); err != nil {
 		return nil, err
 	}
@@ -158,14 +158,24 @@ func (r *Runner) Start(c Command) (*Process, error) {
 		r.leave(p)
 		return nil, err
 	}
+	p.attend()
+	return p, nil
+}
+
+func (r *Runner) newProcess(c Command) *Process {
+	return &Process{
+		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
+		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1), listened: make(chan struct{}, 1),
+	}
+}
+
+// attend starts what follows the process to its end.
+func (p *Process) attend() {
 	for _, o := range p.outputs {
 		go o.copy(p.Stop)
 	}
 	go p.supervise()
-	return p, nil
 }
-
-const descriptorOfStderr = 2
 
 func (p *Process) start(input []byte) (err error) {
 	c, files := p.command, []*os.File{p.runner.null}
@@ -177,12 +187,9 @@ func (p *Process) start(input []byte) (err error) {
 		}
 		defer files[0].Close()
 	}
-	for _, w := range []io.Writer{c.Stdout, c.Stderr, c.Report} {
-		switch {
-		case w == nil && len(files) == descriptorOfStderr:
-			files = append(files, files[descriptorOfStderr-1])
-			continue
-		case w == nil:
+	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if w == nil {
+			files = append(files, files[len(files)-1])
 			continue
 		}
 		output, far, err := newCapture(w)
@@ -191,9 +198,6 @@ func (p *Process) start(input []byte) (err error) {
 			return fmt.Errorf("making a pipe: %w", err)
 		}
 		defer far.Close()
-		if w == c.Report {
-			p.report = output
-		}
 		p.outputs, files = append(p.outputs, output), append(files, far)
 	}
 	if err = p.spawn(append(files, c.Extra...)); err != nil {
@@ -333,7 +337,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// conclude reads the rest of the output and of the report, and releases the tree.
+// conclude reads the rest of the output, and releases the tree.
 func (p *Process) conclude() {
 	for _, o := range p.outputs {
 		if err := o.finish(); err != nil && p.exit.Output == nil {
@@ -367,14 +371,6 @@ func (p *Process) notify(exit *Exit, confined []Denial) {
 	exit.Denials = denials[:min(len(denials), manyDenials)]
 	if p.command.ended != nil {
 		p.command.ended(*exit)
-	}
-}
-
-// closeReport ends the report, after everything that the main process has written to it.
-func (p *Process) closeReport() {
-	if p.report != nil {
-		_ = p.report.finish() // a Report returns no error
-		p.outputs = slices.DeleteFunc(p.outputs, func(o *capture) bool { return o == p.report })
 	}
 }
 

@@ -30,6 +30,8 @@ func ticks() uint64                             { return 0 }
 func becomeSubreaper() (session int, err error) { return 0, nil }
 func inMemory(string, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
 
+func roomInMemory(string, int64) (*os.File, error) { return nil, errors.ErrUnsupported }
+
 // awaitExit returns when the child pid is dead, without collecting it. How it has ended is unknown.
 func awaitExit(pid int) (exit Exit, ok bool) {
 	queue, err := unix.Kqueue()

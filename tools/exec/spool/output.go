@@ -183,6 +183,20 @@ func (o *Output) Close() error {
 	return err
 }
 
+// Hold keeps the files open beyond Close, until release is called. So what is read in between opens
+// nothing. The error of release is one that Close would have returned.
+func (o *Output) Hold() (release func() error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.readers++
+	return func() error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.readers--
+		return o.closeFiles()
+	}
+}
+
 // closeFiles closes the files of an output that has ended, when no reader uses them.
 func (o *Output) closeFiles() (err error) {
 	if !o.ended || o.readers > 0 {

@@ -61,12 +61,12 @@ type snapshot struct {
 	fault    error // the first that was met; nothing is read after it
 }
 
-// snapshot returns the output's present extent. While the output grows, its own files are used;
-// afterwards files are opened only for reading, so that an output without readers holds nothing
+// snapshot returns the output's present extent. While the output grows or is held, its own files are
+// used; afterwards files are opened only for reading, so that an output without readers holds nothing
 // open.
 func (o *Output) snapshot() snapshot {
 	o.mu.Lock()
-	s := snapshot{of: o, count: o.runs, sizes: o.sizes, lines: o.lines, ended: o.ended, borrowed: !o.ended}
+	s := snapshot{of: o, count: o.runs, sizes: o.sizes, lines: o.lines, ended: o.ended, borrowed: !o.ended || o.readers > 0}
 	if s.borrowed {
 		o.readers++
 		s.raw, s.idx = o.raw, o.idx
