@@ -259,7 +259,7 @@ func (st *stream) sendMissing(next uint64) error {
 		Code: "records_missing", Message: fmt.Sprintf("The records %d to %d of this session %s.", from, next-1, why), Details: details,
 	})
 	notice.Time = timestamppb.Now()
-	return st.send(notice)
+	return st.out.event(notice)
 }
 
 // missed warns a client that attaches behind the record after of what it will not get.
@@ -295,7 +295,7 @@ func (st *stream) sendEnd(key string) error {
 	st.done = st.only != ""
 	for _, event := range []*tooldv1.ExecuteResponse{accepted, convert.Event(use, forgotten(row))} {
 		event.Time = timestamppb.Now()
-		if err := st.send(event); err != nil {
+		if err := st.out.event(event); err != nil {
 			return err
 		}
 	}
