@@ -246,6 +246,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 	defer at.s.ports.clientCame()
 	defer at.s.tools.announceTools()
 	at.s.intake.alone(func(in inlet) {
+		_ = at.s.written() // what the stream is told of is recorded
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })
 	})
 	return err

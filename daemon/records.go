@@ -45,6 +45,7 @@ type sessionView struct {
 func (x *sessionSet) view(ctx context.Context, request sessionRequest) (*sessionView, error) {
 	who, name := principalOf(ctx), request.GetSessionId()
 	if s := x.owned(who, name); s != nil {
+		_ = s.written() // what could not be written is not shown
 		return &sessionView{x.d, name, s.meta, s.log, s}, nil
 	}
 	log, err := x.d.journal.Log(name)

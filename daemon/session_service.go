@@ -259,6 +259,7 @@ func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*
 		case s == nil:
 			return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", convert.Short(request.GetSessionId()))
 		case s.keepAwake():
+			_ = s.written() // what a client is told of is recorded
 			return s, nil
 		}
 		<-s.gone

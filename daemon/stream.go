@@ -187,6 +187,9 @@ func (st *stream) finishing() (finishing bool, why error) {
 	var tail *journal.Pending
 	s.update(func(its *state) {
 		finishing = st.halfClosed && len(its.ledger.turns) == 0 && len(st.again) == 0
+		if finishing {
+			its.ledger.flush()
+		}
 		tail = its.ledger.tail
 	})
 	if finishing && tail != nil {
