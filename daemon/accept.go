@@ -1,6 +1,6 @@
 // A tool use on its way in: looked up, parsed, numbered, recorded, handed to the queue. It waits
-// for the record's commit, so that nothing is accepted that a full disk could lose, and for nothing
-// else: cancels and answers share the wire.
+// for the record's commit, so that nothing is accepted that a full disk could lose (unless the
+// record is postponed, postpone.go), and for nothing else: cancels and answers share the wire.
 
 package daemon
 
@@ -226,27 +226,23 @@ func (in inlet) admit(p *placed) error {
 	}
 	accepted := pipeline.Accepted{Parent: p.parent}
 	var numbering scheduler.Numbering
-	var pending *journal.Pending
+	var pending *journal.Pending // nil: its record is postponed
 	in.s.update(func(its *state) {
 		numbering = p.turn.numbering[p.parentKey]
 		if p.call != nil {
 			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
 		}
-		state := []journal.Put{putState(keyCall+p.use.Key, p.row)}
-		if p.use.Index == 0 {
-			state = append(state, putState(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
+		e := in.book(its, p, accepted)
+		if p.call == nil || len(e.Body) > postponeBytes || !in.s.mayPostpone(p.call, "", p.turn.ordered != nil) {
+			pending = its.ledger.stage(e)
+			return
 		}
-		p.turn.calls++
-		p.turn.open[p.use.Key] = p.use.ID
-		its.ledger.calls[p.use.Key] = p.row
-		its.ledger.remember(p.use.Key, p.row)
-		its.ledger.openSize += p.row.size
-		its.used = time.Now()
-		wire := convert.Event(p.use, accepted)
-		wire.GetAccepted().InputJson = p.input
-		pending = its.ledger.append(wireEntry(p.use, wire, state...))
+		its.ledger.postpone(e, in.s.flushLater)
 	})
-	_, err := pending.Wait()
+	var err error
+	if pending != nil {
+		_, err = pending.Wait()
+	}
 	return view(in.s, func(its *state) error {
 		if err == nil {
 			p.turn.numbering[p.parentKey] = numbering
@@ -263,6 +259,23 @@ func (in inlet) admit(p *placed) error {
 		its.ledger.openSize -= p.row.size
 		return journalRefusal(err)
 	})
+}
+
+// book takes a tool use into the session's books, and returns the record of it.
+func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.Entry {
+	state := []journal.Put{putState(keyCall+p.use.Key, p.row)}
+	if p.use.Index == 0 {
+		state = append(state, putState(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
+	}
+	p.turn.calls++
+	p.turn.open[p.use.Key] = p.use.ID
+	its.ledger.calls[p.use.Key] = p.row
+	its.ledger.remember(p.use.Key, p.row)
+	its.ledger.openSize += p.row.size
+	its.used = time.Now()
+	wire := convert.Event(p.use, accepted)
+	wire.GetAccepted().InputJson = p.input
+	return wireEntry(p.use, wire, state...)
 }
 
 // earlier finds the call that has the client's names already. Without a turn_id it is the newest of

@@ -157,7 +157,7 @@ func replacing(old, next []byte) *tooldv1.TextEdit {
 // a sentence, which files it sees without what is in their buffers; empty: none.
 func (r *requester) SaveBuffers(ctx context.Context, c *pipeline.Call) (note string) {
 	unsaved := r.buffers.Unsaved()
-	if len(unsaved) == 0 {
+	if len(unsaved) == 0 || r.s.recorder.Recorded(c) != nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, saveTime, errUnsaved)

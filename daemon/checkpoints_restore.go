@@ -260,12 +260,17 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 // runOwn runs a call of the daemon's own as a turn of its own, and returns its result. It goes on
 // when ctx ends.
 func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolResult, turn uint64, err error) {
-	st, err := i.runAlone(r, false, func(event *tooldv1.ExecuteResponse) error {
+	st, err := i.runAlone(r, false, eventSender{send: func(message any) error {
+		record, is := message.(*encoded)
+		if !is {
+			return nil
+		}
+		event, err := record.event()
 		if found := event.GetToolResult(); found != nil {
 			result, turn = found, event.GetTurn()
 		}
-		return nil
-	})
+		return err
+	}})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -75,7 +75,7 @@ func (st *stream) sendRequests() error {
 		if due == nil {
 			return nil
 		}
-		if err := st.send(due); err != nil {
+		if err := st.out.event(due); err != nil {
 			return err
 		}
 	}

@@ -83,17 +83,24 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	}
 	defer before.release()
 	e.State = before.state()
-	var pending *journal.Pending
-	rec.s.update(func(its *state) {
+	var pending *journal.Pending // nil: the record is postponed
+	rec.s.updateBehind(func(its *state) {
 		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row, recording: before.recording}
-		pending = its.ledger.append(e)
-	})
-	if c.ReadOnly() {
+		if rec.s.mayPostpone(c, started.Tier, its.ledger.turns[c.Use.Turn].ordered != nil) {
+			its.ledger.postpone(e, rec.s.flushLater)
+			return
+		}
+		pending = its.ledger.stage(e)
+	}, c.Key)
+	if pending == nil {
 		return nil
 	}
 	kept := before.synced() // while the journal is at it too
 	if _, err := pending.Wait(); err != nil {
 		return diskFault(err)
+	}
+	if c.ReadOnly() {
+		return nil
 	}
 	return rec.orJournalGone(kept)
 }
@@ -199,14 +206,18 @@ func (rec *recorder) conclude(endings ...ending) {
 	}
 	var w writing
 	var pending *journal.Pending
-	rec.s.update(func(its *state) {
+	keys := make([]string, 0, len(endings))
+	for _, e := range endings {
+		keys = append(keys, e.use.Key)
+	}
+	rec.s.updateBehind(func(its *state) {
 		for _, e := range endings {
 			rec.s.asker.withdrawOf(its, e.use, "its call has ended")
 			w.add(t, e.use, rec.result(its, e))
 			w.entries = append(w.entries, e.changed...)
 		}
 		pending = w.to(&its.ledger)
-	})
+	}, keys...)
 	if !rec.keep(pending, w.to) {
 		return
 	}
@@ -277,7 +288,7 @@ func (w *writing) to(l *ledger) *journal.Pending {
 	w.entries[0].State = append(w.entries[0].State, w.held...)
 	w.entries[0].Durability = max(w.entries[0].Durability, w.durability)
 	w.held = nil
-	return l.append(w.entries...)
+	return l.stage(w.entries...)
 }
 
 // remove takes a call out of its turn.

@@ -98,7 +98,7 @@ func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		if err != nil {
 			return nil, err
 		}
-		st := newStream(s, 0, g.Send)
+		st := newStream(s, 0, eventSender{send: g.SendMsg})
 		return st, s.attachments.attach(g.Context(), st, &tooldv1.Attach{})
 	}
 	if err := t.daemon.checkAttach(request); err != nil {
@@ -144,7 +144,7 @@ func (at *attachments) join(g tooldv1.ToolService_ExecuteServer, request *tooldv
 	if err := s.setOptions(request.GetOptions()); err != nil {
 		return nil, err
 	}
-	st := newStream(s, after, g.Send)
+	st := newStream(s, after, eventSender{send: g.SendMsg})
 	st.tools = offers
 	return st, at.attach(g.Context(), st, request)
 }
@@ -246,6 +246,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 	defer at.s.ports.clientCame()
 	defer at.s.tools.announceTools()
 	at.s.intake.alone(func(in inlet) {
+		_ = at.s.written() // what the stream is told of is recorded
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })
 	})
 	return err

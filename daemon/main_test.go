@@ -87,7 +87,7 @@ const (
 
 func daemonMain(socket string) error {
 	d, err := daemon.New(daemon.Config{
-		Tools: append(toolset(), lsp.Tool()), StateDir: os.Getenv(daemonState), Root: os.Getenv(daemonRoot), Version: "test", Log: zap.NewNop(),
+		Tools: append(toolset(), lsp.Tool(), lethalTool()), StateDir: os.Getenv(daemonState), Root: os.Getenv(daemonRoot), Version: "test", Log: zap.NewNop(),
 		UserSettings: os.Getenv(daemonRules),
 	})
 	if err != nil {

@@ -193,7 +193,7 @@ func (st *stream) sendUpdate(f *followed, now time.Time, progress *tooldv1.Progr
 	f.last = now
 	progress.ToolUseId, progress.ToolName = f.use.ID, f.use.Name
 	progress.Elapsed = durationpb.New(now.Sub(f.since))
-	return st.send(&tooldv1.ExecuteResponse{
+	return st.out.event(&tooldv1.ExecuteResponse{
 		Time: timestamppb.New(now), Turn: f.use.Turn, TurnId: f.use.TurnID,
 		Event: &tooldv1.ExecuteResponse_Progress{Progress: progress},
 	})

@@ -45,6 +45,7 @@ type sessionView struct {
 func (x *sessionSet) view(ctx context.Context, request sessionRequest) (*sessionView, error) {
 	who, name := principalOf(ctx), request.GetSessionId()
 	if s := x.owned(who, name); s != nil {
+		_ = s.written() // what could not be written is not shown
 		return &sessionView{x.d, name, s.meta, s.log, s}, nil
 	}
 	log, err := x.d.journal.Log(name)
@@ -259,7 +260,7 @@ func (st *stream) sendMissing(next uint64) error {
 		Code: "records_missing", Message: fmt.Sprintf("The records %d to %d of this session %s.", from, next-1, why), Details: details,
 	})
 	notice.Time = timestamppb.Now()
-	return st.send(notice)
+	return st.out.event(notice)
 }
 
 // missed warns a client that attaches behind the record after of what it will not get.
@@ -295,7 +296,7 @@ func (st *stream) sendEnd(key string) error {
 	st.done = st.only != ""
 	for _, event := range []*tooldv1.ExecuteResponse{accepted, convert.Event(use, forgotten(row))} {
 		event.Time = timestamppb.Now()
-		if err := st.send(event); err != nil {
+		if err := st.out.event(event); err != nil {
 			return err
 		}
 	}

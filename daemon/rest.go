@@ -122,7 +122,10 @@ func (s *session) putAside() (r *resting, err error) {
 	}
 	var tail *journal.Pending
 	var before map[string]string
-	s.update(func(its *state) { tail, before = its.ledger.tail, its.shell.vars.client })
+	s.update(func(its *state) {
+		its.ledger.flush()
+		tail, before = its.ledger.tail, its.shell.vars.client
+	})
 	if tail != nil {
 		if _, err := tail.Wait(); err != nil {
 			return nil, err

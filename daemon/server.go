@@ -58,6 +58,7 @@ func (d *Daemon) newServer() *grpc.Server {
 	rescue := recovery.WithRecoveryHandler(d.rescued)
 	server := grpc.NewServer(
 		grpc.Creds(access.Credentials()),
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InTapHandle(d.admit),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.MaxRecvMsgSize(d.limits.MessageBytes),

@@ -77,8 +77,9 @@ type callRow struct {
 	// dropped. 0: it has not ended, or an older daemon has recorded it.
 	Outcome int `json:"outcome,omitempty"`
 
-	size    int  // bytes of input that it holds while it is open
-	dropped bool // its records are, and its output
+	size    int    // bytes of input that it holds while it is open
+	dropped bool   // its records are, and its output
+	batch   *batch // of its records that were postponed; nil: none were, or still are
 }
 
 type session struct {

@@ -137,7 +137,7 @@ func (x *sessionServer) watcher(request *tooldv1.WatchRequest, g tooldv1.Session
 	if s == nil {
 		s = &session{name: look.name, daemon: x.daemon, log: look.log}
 	}
-	st := newStream(s, after, func(event *tooldv1.ExecuteResponse) error { return g.Send(&tooldv1.WatchResponse{Event: event}) })
+	st := newStream(s, after, eventSender{g.SendMsg, func(event *tooldv1.ExecuteResponse) any { return &tooldv1.WatchResponse{Event: event} }})
 	st.inputs = request.GetInputs()
 	st.follow = look.session != nil && !request.GetNoFollow()
 	if !st.follow {
@@ -259,6 +259,7 @@ func (x *sessionSet) openSession(ctx context.Context, request sessionRequest) (*
 		case s == nil:
 			return nil, apierror.NotFoundf("unknown_session", "session_id", "There is no open session %q.", convert.Short(request.GetSessionId()))
 		case s.keepAwake():
+			_ = s.written() // what a client is told of is recorded
 			return s, nil
 		}
 		<-s.gone

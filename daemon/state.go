@@ -59,6 +59,8 @@ type ledger struct {
 	deferred []change            // of concurrent calls, until none of them runs any more
 	kept     time.Time           // when the newest checkpoint was made
 	acked    uint64              // the client has stored the records up to this number
+
+	postponed postponed
 }
 
 // questions are those that are asked or wait to be asked, and what answers have left behind.
@@ -123,18 +125,24 @@ func newState(log *journal.Log) state {
 // append passes entries to the journal, in the order in which the state changes. It returns at
 // once; what it returns tells when they are written.
 func (l *ledger) append(entries ...journal.Entry) *journal.Pending {
-	l.tail = l.log.Enqueue(entries...)
-	return l.tail
+	return l.pass(l.log.Enqueue, entries...)
+}
+
+// stage is append for a caller that waits for the entries at once.
+func (l *ledger) stage(entries ...journal.Entry) *journal.Pending {
+	return l.pass(l.log.Stage, entries...)
 }
 
 // keep does the same for state that no record belongs to.
 func (l *ledger) keep(state ...journal.Put) *journal.Pending {
+	l.flush()
 	l.tail = l.log.Keep(journal.Committed, state...)
 	return l.tail
 }
 
 // hold keeps state that says how something ended, for which there is room on a full disk too.
 func (l *ledger) hold(durability journal.Durability, state ...journal.Put) *journal.Pending {
+	l.flush()
 	l.tail = l.log.KeepTerminal(durability, state...)
 	return l.tail
 }

@@ -20,7 +20,7 @@ import (
 type stream struct {
 	session *session
 	cursor  *journal.Cursor
-	send    func(*tooldv1.ExecuteResponse) error
+	out     eventSender
 	poked   chan struct{}     // one slot: there may be something new beside the journal
 	over    chan struct{}     // closed when the stream is to end at once
 	closing chan struct{}     // closed when it is to end after everything that is in the journal
@@ -61,9 +61,9 @@ type presence struct {
 
 // newStream makes a stream of s that stands behind the record after. The caller sets what it needs,
 // then has it served.
-func newStream(s *session, after uint64, send func(*tooldv1.ExecuteResponse) error) *stream {
+func newStream(s *session, after uint64, out eventSender) *stream {
 	return &stream{
-		session: s, cursor: s.log.Follow(after), send: send, sent: after, follow: true, poked: make(chan struct{}, 1),
+		session: s, cursor: s.log.Follow(after), out: out, sent: after, follow: true, poked: make(chan struct{}, 1),
 		over: make(chan struct{}), closing: make(chan struct{}), running: map[string]*followed{},
 	}
 }
@@ -84,7 +84,7 @@ func (st *stream) leave(by chan struct{}, err error) {
 	}
 }
 
-// run sends until the stream is over, ctx ends, or there is nothing more to send. It owns send.
+// run sends until the stream is over, ctx ends, or there is nothing more to send. It owns out.
 func (st *stream) run(ctx context.Context) error {
 	defer st.cursor.Close()
 	if err := st.begin(); err != nil {
@@ -131,7 +131,7 @@ func (st *stream) run(ctx context.Context) error {
 // begin sends what a stream begins with: where it is, and what is open there.
 func (st *stream) begin() error {
 	if st.hello != nil {
-		if err := st.send(&tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_Attached{Attached: st.hello}}); err != nil {
+		if err := st.out.event(&tooldv1.ExecuteResponse{Event: &tooldv1.ExecuteResponse_Attached{Attached: st.hello}}); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func (st *stream) resume(key string) error {
 		if question.Seq > st.sent {
 			continue
 		}
-		if err := st.sendRecord(question, func(*tooldv1.ExecuteResponse) {}); err != nil {
+		if err := st.sendRecord(question, again); err != nil {
 			return err
 		}
 	}
@@ -187,6 +187,9 @@ func (st *stream) finishing() (finishing bool, why error) {
 	var tail *journal.Pending
 	s.update(func(its *state) {
 		finishing = st.halfClosed && len(its.ledger.turns) == 0 && len(st.again) == 0
+		if finishing {
+			its.ledger.flush()
+		}
 		tail = its.ledger.tail
 	})
 	if finishing && tail != nil {
@@ -208,7 +211,7 @@ func (st *stream) sendRecords() (caughtUp bool, err error) {
 		if err := st.sendMissing(record.Seq); err != nil {
 			return false, err
 		}
-		if err := st.sendRecord(record, nil); err != nil {
+		if err := st.sendRecord(record, first); err != nil {
 			return false, err
 		}
 		st.sent = record.Seq
@@ -216,21 +219,21 @@ func (st *stream) sendRecords() (caughtUp bool, err error) {
 	return len(records) == 0, nil
 }
 
-// sendRecord sends one record, after change if that is not nil, and keeps book of which calls run.
-func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.ExecuteResponse)) error {
+// A sending is why a record is sent.
+type sending uint8
+
+const (
+	first sending = iota // in its order
+	again                // it was sent before, to this stream or another one
+)
+
+// sendRecord sends one record, and keeps book of which calls run.
+func (st *stream) sendRecord(record journal.Record, why sending) error {
 	if st.only != "" && record.Call != st.only {
 		return nil
 	}
-	wire, err := wireOf(record)
-	if err != nil {
-		return err
-	}
-	if accepted := wire.GetAccepted(); accepted != nil && !st.inputs {
-		accepted.InputJson = ""
-	}
 	switch {
-	case change != nil:
-		change(wire)
+	case why == again:
 	case record.Kind == kindStarted:
 		st.running[record.Call] = st.followCall(record.Call)
 	case record.Kind == kindResult:
@@ -239,7 +242,11 @@ func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.Execute
 		}
 	}
 	st.done = st.done || st.only != "" && record.Kind == kindResult
-	return st.send(wire)
+	body := record.Body
+	if record.Kind == kindAccepted {
+		body = acceptedBody(body, st.inputs, why == again)
+	}
+	return st.out.record(record, body)
 }
 
 // sendAgain sends again the records, as far as they have been passed, of calls that were asked for
@@ -264,19 +271,12 @@ func (st *stream) sendAgain() error {
 			if record.Seq > st.sent {
 				break
 			}
-			if err := st.sendRecord(record, replayed); err != nil {
+			if err := st.sendRecord(record, again); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// replayed marks the acceptance of a call as sent before.
-func replayed(wire *tooldv1.ExecuteResponse) {
-	if accepted := wire.GetAccepted(); accepted != nil {
-		accepted.Replayed = true
-	}
 }
 
 // repeat has the stream send a call's records again.

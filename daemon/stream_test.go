@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -32,10 +34,15 @@ func TestRepeatThenHalfClose(t *testing.T) {
 		}
 		s := &session{log: log}
 		var sent []*tooldv1.ExecuteResponse
-		st := newStream(s, last, func(event *tooldv1.ExecuteResponse) error {
+		st := newStream(s, last, eventSender{send: func(message any) error {
+			event := &tooldv1.ExecuteResponse{}
+			wire, err := newCodec().Marshal(message)
+			if err == nil {
+				err = proto.Unmarshal(wire.Materialize(), event)
+			}
 			sent = append(sent, event)
-			return nil
-		})
+			return err
+		}})
 		st.again, st.halfClosed = []string{"1-0"}, true
 		began := time.Now()
 		if err := st.run(t.Context()); err != nil {

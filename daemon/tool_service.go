@@ -55,9 +55,9 @@ func (s *session) runTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService
 			its.clients.owner = access.OwnerOf(g.Context())
 		}
 	})
-	st, err := s.intake.runAlone(parseUse(request), request.GetSessionId() == "", func(event *tooldv1.ExecuteResponse) error {
-		return g.Send(&tooldv1.RunToolResponse{Event: event})
-	})
+	st, err := s.intake.runAlone(parseUse(request), request.GetSessionId() == "", eventSender{g.SendMsg, func(event *tooldv1.ExecuteResponse) any {
+		return &tooldv1.RunToolResponse{Event: event}
+	}})
 	if err != nil && s.meta.Anonymous {
 		_ = s.close("its call was not accepted") // it never rests
 	}
@@ -66,12 +66,12 @@ func (s *session) runTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService
 
 // runAlone takes a call as a turn of its own, and returns the stream of its events. main: the
 // session ends with the stream.
-func (i *intake) runAlone(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (st *stream, err error) {
-	i.alone(func(in inlet) { st, err = in.run(r, main, send) })
+func (i *intake) runAlone(r request, main bool, out eventSender) (st *stream, err error) {
+	i.alone(func(in inlet) { st, err = in.run(r, main, out) })
 	return st, err
 }
 
-func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) error) (*stream, error) {
+func (in inlet) run(r request, main bool, out eventSender) (*stream, error) {
 	err := view(in.s, func(its *state) error {
 		if its.stopping {
 			return in.s.attachments.closed(its)
@@ -98,7 +98,7 @@ func (in inlet) run(r request, main bool, send func(*tooldv1.ExecuteResponse) er
 	if repeated {
 		after, again = in.s.log.Last(), []string{key}
 	}
-	st := newStream(in.s, after, send)
+	st := newStream(in.s, after, out)
 	st.only, st.again = key, again
 	if err := in.s.attachments.watch(st); err != nil {
 		return nil, err

@@ -25,10 +25,10 @@ import (
 type database struct {
 	path string
 
-	mu      sync.Mutex   // held for one transaction or one query
-	conn    *sqlite.Conn // nil: closed; keeps the prepared statements, by their texts, of which there are only so many
-	commit  func() error // ends a transaction
-	reserve reserve
+	mu      sync.Mutex    // held for one transaction or one query
+	conn    *sqlite.Conn  // nil: closed; keeps the prepared statements, by their texts, of which there are only so many
+	commit  func() error  // ends a transaction
+	reserve *reserve      // that of the store; without one nothing is kept
 	damage  *CorruptError // the first that was met
 }
 
@@ -48,7 +48,7 @@ func connect(path string) (*database, error) {
 		return nil, classify(path, err)
 	}
 	conn.SetBusyTimeout(0) // another process that has the file open keeps it
-	d := &database{path: path, conn: conn}
+	d := &database{path: path, conn: conn, reserve: &reserve{}}
 	d.commit = func() error { return d.execLocked("commit") }
 	return d, nil
 }

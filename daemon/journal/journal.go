@@ -2,8 +2,8 @@
 // embedded SQLite database.
 //
 // A [Log] is one session's records, numbered 1, 2, 3, ... without a gap. One
-// goroutine writes: whatever was queued while the last transaction ran goes
-// into the next one. Another syncs, for all who wait for it at once, while
+// goroutine at a time writes: whatever was queued while the last transaction ran
+// goes into the next one. Another syncs, for all who wait for it at once, while
 // transactions go on. A [Cursor] reads: live delivery is a cursor that has
 // caught up.
 //

@@ -34,7 +34,7 @@ type Log struct {
 
 	gaps []Gap // what damage has taken, in order; never changed
 
-	// The writer's own.
+	// Guarded by the store's writing.
 	written uint64 // the newest number that is committed, shown or not
 	next    uint64 // within a transaction, the number to give next
 
@@ -47,7 +47,13 @@ type Log struct {
 //
 // Errors are those of [Log.Enqueue].
 func (l *Log) Append(entries ...Entry) (last uint64, err error) {
-	return l.Enqueue(entries...).Wait()
+	return l.Stage(entries...).Wait()
+}
+
+// Stage is [Log.Enqueue] for a caller that calls Wait soon: until then the entries may stay in the
+// queue, and Wait commits them together with whatever else is there.
+func (l *Log) Stage(entries ...Entry) *Pending {
+	return l.enqueue(&Pending{log: l, entries: entries, staged: true})
 }
 
 // Enqueue passes entries to the writer and returns at once; it never waits for

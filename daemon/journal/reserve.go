@@ -4,6 +4,7 @@ package journal
 
 import (
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,24 +13,24 @@ import (
 // again, in bytes: without it the next append would meet a full disk.
 const reserveMargin = 1 << 20
 
-// reserve is guarded by the mutex of its database. Without a size there is
+// reserve is guarded by the mutex of its database, but held may be read without. Without a size there is
 // none, and nothing is refused for want of it.
 type reserve struct {
 	path string
 	size int64
-	held bool
+	held atomic.Bool
 }
 
 // ensure reports whether the room is kept, and tries to take it if it is not.
 func (r *reserve) ensure() bool {
-	if r.held || r.size == 0 {
+	if r.held.Load() || r.size == 0 {
 		return true
 	}
 	if free, err := freeRoom(r.path); err == nil && free < r.size+reserveMargin {
 		return false // to try would take what little there is from others for a moment
 	}
-	r.held = r.take() == nil
-	return r.held
+	r.held.Store(r.take() == nil)
+	return r.held.Load()
 }
 
 // take makes the file and allocates real blocks for it.
@@ -50,7 +51,7 @@ func (r *reserve) take() error {
 func (r *reserve) find() {
 	var stat unix.Stat_t
 	if err := unix.Stat(r.path, &stat); err == nil && stat.Blocks*512 >= r.size {
-		r.held = true
+		r.held.Store(true)
 		return
 	}
 	r.ensure()
@@ -58,9 +59,8 @@ func (r *reserve) find() {
 
 // release frees the room, and reports whether there was any.
 func (r *reserve) release() bool {
-	if !r.held {
+	if !r.held.Swap(false) {
 		return false
 	}
-	r.held = false
 	return os.Truncate(r.path, 0) == nil
 }

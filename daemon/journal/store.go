@@ -29,6 +29,11 @@ type Store struct {
 	done  chan struct{} // closed when the writer has ended
 	syncs *syncer
 
+	writing  sync.Mutex // held while a group is written; guards the rest of this paragraph
+	group    []*Pending // that is written, or was last
+	previous map[link]uint64
+	puts     map[cell][]byte
+
 	mu   sync.Mutex
 	logs map[string]knownLog // those that were asked for since the store was opened
 }
@@ -72,7 +77,7 @@ func Open(dir string, config Config) (*Store, error) {
 	if met, err := os.ReadFile(filepath.Join(dir, suspectName)); err == nil {
 		return nil, &CorruptError{Path: path, Err: fmt.Errorf("damage was met before: %s", bytes.TrimSpace(met))}
 	}
-	spare := reserve{path: filepath.Join(dir, reserveName), size: config.Reserve}
+	spare := &reserve{path: filepath.Join(dir, reserveName), size: config.Reserve}
 	spare.find()
 	db, epoch, err := begin(path)
 	if errors.Is(err, ErrFull) && spare.release() {
@@ -93,6 +98,9 @@ func Open(dir string, config Config) (*Store, error) {
 		queue: queue{wake: make(chan struct{}, 1)},
 		done:  make(chan struct{}),
 		logs:  map[string]knownLog{},
+
+		previous: map[link]uint64{},
+		puts:     map[cell][]byte{},
 	}
 	if s.syncs, err = openSyncer(path, config.Unsynced); err != nil {
 		return nil, errors.Join(err, db.close())
@@ -149,11 +157,7 @@ func (s *Store) Damaged() error {
 
 // Full reports whether the reserve is in use or could not be taken: only the ends of
 // what has begun are recorded.
-func (s *Store) Full() bool {
-	s.db.mu.Lock()
-	defer s.db.mu.Unlock()
-	return !s.db.reserve.held && s.db.reserve.size > 0
-}
+func (s *Store) Full() bool { return !s.db.reserve.held.Load() && s.db.reserve.size > 0 }
 
 // Close writes what was enqueued and closes the database. Everything after it
 // fails with ErrClosed. A database that is not where it was opened is whole

@@ -1,6 +1,7 @@
-// The writer: one goroutine that takes whatever is queued and commits it in one transaction. While
-// a transaction runs the next one gathers. During a sync (syncs.go) it goes on with what needs
-// none; what does gathers until the sync has ended, since it could not be shown earlier anyway.
+// Writing: whatever is queued is committed in one transaction, by one goroutine at a time: one that
+// waits for its entries, or else the writer. While a transaction runs the next one gathers. During a
+// sync (syncs.go) what needs none goes on; what does gathers until the sync has ended, since it
+// could not be shown earlier anyway.
 
 package journal
 
@@ -19,6 +20,7 @@ type Pending struct {
 	state      []Put // changed beside the entries'
 	durability Durability
 	room       room
+	staged     bool
 	at         time.Time
 
 	done chan struct{} // closed when last and err are settled
@@ -32,11 +34,24 @@ type Pending struct {
 // returns the number of the last. It may be called any number of times. The
 // errors are told at [Log.Enqueue].
 func (p *Pending) Wait() (last uint64, err error) {
-	<-p.done
+	if !p.Done() {
+		p.log.store.lead()
+		<-p.done
+	}
 	if p.err != nil {
 		return 0, p.err
 	}
 	return p.last, nil
+}
+
+// Done reports whether Wait returns at once.
+func (p *Pending) Done() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // queue is what waits for the writer. It has no bound of its own: each session
@@ -46,6 +61,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*Pending
+	wanted  bool // something in it is not to wait for a caller that writes it
 	closed  bool
 }
 
@@ -57,8 +73,27 @@ func (q *queue) put(p *Pending) bool {
 		return false
 	}
 	q.waiting = append(q.waiting, p)
-	signal(q.wake)
+	if !p.staged {
+		q.wanted = true
+		signal(q.wake)
+	}
 	return true
+}
+
+// want notes that what is in the queue is to be written.
+func (q *queue) want() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wanted = true
+}
+
+// wakeWriter wakes the writer if there is something for it to write.
+func (q *queue) wakeWriter() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.wanted {
+		signal(q.wake)
+	}
 }
 
 // close lets nothing more in; false if it was closed already.
@@ -79,7 +114,7 @@ func (q *queue) close() bool {
 func (q *queue) take(spare []*Pending, syncing bool) (group []*Pending, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	group, q.waiting = q.waiting, spare[:0]
+	group, q.waiting, q.wanted = q.waiting, spare[:0], false
 	if syncing {
 		var behind map[*Log]bool
 		group = slices.DeleteFunc(group, func(p *Pending) bool {
@@ -100,7 +135,6 @@ func (q *queue) take(spare []*Pending, syncing bool) (group []*Pending, over boo
 // write is the writer's loop; it ends when the queue is closed and empty.
 func (s *Store) write() {
 	var sweep <-chan time.Time // set while there is something to sweep
-	var group []*Pending
 	for {
 		select {
 		case <-s.queue.wake:
@@ -111,17 +145,41 @@ func (s *Store) write() {
 			}
 			continue
 		}
-		var over bool
-		clear(group)
-		group, over = s.queue.take(group, s.syncs.underWay())
-		s.commit(group)
+		s.writing.Lock()
+		over := s.writeQueued()
+		s.writing.Unlock()
 		if over {
 			return
 		}
+		s.queue.wakeWriter()
 		if sweep == nil {
 			sweep = time.After(sweepInterval)
 		}
 	}
+}
+
+// lead writes what is queued on the caller's goroutine, which would otherwise wait for the writer
+// to wake up, and then to be woken itself. If another goroutine is writing, that one sees to the
+// rest.
+func (s *Store) lead() {
+	s.queue.want()
+	if !s.writing.TryLock() {
+		return
+	}
+	s.writeQueued()
+	s.writing.Unlock()
+	s.queue.wakeWriter()
+}
+
+// writeQueued commits one group, and reports whether the queue is closed and empty. The caller has
+// locked writing.
+func (s *Store) writeQueued() (over bool) {
+	s.group, over = s.queue.take(s.group, s.syncs.underWay())
+	s.commit(s.group)
+	clear(s.group)
+	clear(s.previous)
+	clear(s.puts)
+	return over
 }
 
 // commit settles a group: in one transaction or, if that fails, each part of
@@ -163,13 +221,14 @@ func (s *Store) commitTogether(group []*Pending, r room) error {
 		for _, p := range group {
 			p.log.next = p.log.written + 1
 		}
-		previous := map[link]uint64{}
+		clear(s.previous)
+		clear(s.puts)
 		for _, p := range group {
-			if err := s.insert(p, previous); err != nil {
+			if err := s.insert(p); err != nil {
 				return err
 			}
 		}
-		return nil
+		return s.putState()
 	})
 	if err != nil {
 		return err
@@ -192,7 +251,7 @@ type link struct {
 // insert writes the entries of p within the transaction. Those of a log that has been removed are
 // left out, and p.err is set: removing waits for the database, so that a log that is present here
 // stays so until the commit.
-func (s *Store) insert(p *Pending, previous map[link]uint64) error {
+func (s *Store) insert(p *Pending) error {
 	if p.err = p.log.present(); p.err != nil {
 		return nil
 	}
@@ -208,31 +267,47 @@ func (s *Store) insert(p *Pending, previous map[link]uint64) error {
 		if e.Call != "" {
 			key := link{l, callHash(e.Call)}
 			var ok bool
-			if before, ok = previous[key]; !ok {
+			if before, ok = s.previous[key]; !ok {
 				before = l.newestOf(key.call)
 			}
-			previous[key] = seq
+			s.previous[key] = seq
 		}
 		r := saved{p.record(e, seq), l.row(seq), p.time(e).UnixNano()}
 		err := s.db.insertLocked(&r, before)
 		if err != nil {
 			return err
 		}
-		if err := s.putState(l, e.State); err != nil {
-			return err
-		}
+		s.notePuts(l, e.State)
 	}
 	p.last = l.next - 1
-	return s.putState(l, p.state)
+	s.notePuts(l, p.state)
+	return nil
 }
 
-func (s *Store) putState(l *Log, puts []Put) error {
+// A cell is one value of a log's state.
+type cell struct {
+	log *Log
+	key string
+}
+
+// notePuts notes values to be written when all entries of the group are: of several for one key only
+// the last one is.
+func (s *Store) notePuts(l *Log, puts []Put) {
 	for _, put := range puts {
-		text, args := setState, []any{l.id, put.Key, put.Value}
-		if put.Value == nil {
-			text, args = "delete from state where log = ? and key = ?", args[:2]
+		s.puts[cell{l, put.Key}] = put.Value
+	}
+}
+
+// putState writes the values that were noted.
+func (s *Store) putState() error {
+	for c, value := range s.puts {
+		var err error
+		if value == nil {
+			err = s.db.execLocked("delete from state where log = ? and key = ?", c.log.id, c.key)
+		} else {
+			err = s.db.execLocked(setState, c.log.id, c.key, value)
 		}
-		if err := s.db.execLocked(text, args...); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -236,5 +237,58 @@ func TestRemoveWhileEnqueued(t *testing.T) {
 	}
 	if rows, err := s.Rows(); err != nil || rows != 1 {
 		t.Errorf("%d records in the database, want 1 (%v)", rows, err)
+	}
+}
+
+// What is staged waits for a caller that waits for it, or for what is enqueued behind it, and shares the transaction.
+func TestStagedEntriesShareATransaction(t *testing.T) {
+	s := open(t, t.TempDir())
+	l, other := create(t, s, "a"), create(t, s, "b")
+	commits := make(chan struct{}, 10)
+	s.OnCommit(func() { commits <- struct{}{} })
+	l.Stage(journal.Entry{Body: []byte("1"), State: []journal.Put{{Key: "k", Value: []byte("old")}}})
+	second := l.Stage(journal.Entry{Body: []byte("2"), State: []journal.Put{{Key: "k", Value: []byte("new")}}})
+	other.Stage(journal.Entry{Body: []byte("other")})
+	if second.Done() || l.Last() != 0 || len(commits) != 0 {
+		t.Errorf("staged entries were written without anybody waiting for them: %d commits", len(commits))
+	}
+	if last, err := second.Wait(); last != 2 || err != nil || len(commits) != 1 || other.Last() != 1 {
+		t.Errorf("number %d, %v and %d commits; want 2 and one, for both logs", last, err, len(commits))
+	}
+	if state, err := l.State(""); err != nil || string(state["k"]) != "new" {
+		t.Errorf("state %q (%v), want the newest value", state, err)
+	}
+	l.Stage(journal.Entry{Body: []byte("3")})
+	if last, err := l.Enqueue(journal.Entry{Body: []byte("4")}).Wait(); last != 4 || err != nil || len(commits) != 2 {
+		t.Errorf("number %d, %v and %d commits; want 4 and two", last, err, len(commits))
+	}
+	if got := show(all(t, l, 0)); got != "1:1 2:2 3:3 4:4" {
+		t.Errorf("records %s", got)
+	}
+	l.Stage(journal.Entry{Body: []byte("5")})
+	shut(t, s)
+}
+
+// A body is the same whether it is bound or streamed.
+func TestBodiesOfEverySize(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	l := create(t, s, "a")
+	var bodies [][]byte
+	for _, size := range []int{0, 1, 8<<10 - 1, 8 << 10, 100_000, 3 << 20} {
+		body := make([]byte, size)
+		for i := range body {
+			body[i] = byte(i % 251)
+		}
+		bodies = append(bodies, body)
+		if _, err := l.Append(journal.Entry{Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut(t, s)
+	for i, r := range all(t, lookup(t, open(t, dir), "a"), 0) {
+		if !bytes.Equal(r.Body, bodies[i]) {
+			t.Errorf("record %d has %d bytes, want %d, the same", r.Seq, len(r.Body), len(bodies[i]))
+		}
 	}
 }

@@ -94,6 +94,9 @@ type Recorder interface {
 	// Begin records that the call's turn has come, and returns the session's present state, and the
 	// rules of the same moment. It leaves Files unset.
 	Begin(*Call) (*tools.Env, Rights)
+	// Recorded waits until it is recorded that the call was accepted. It comes before anything that
+	// others can notice, other than the records themselves. After an error nothing may be noticed.
+	Recorded(*Call) error
 	// Start records that the call begins to act. The record is durable before Start returns, unless
 	// the call is read-only. After an error the call must not act.
 	Start(*Call, Started) error
@@ -313,6 +316,12 @@ func (c *Call) Interruptible() bool {
 // they are called with c.
 func (c *Call) ReadOnly() bool {
 	return c.parsed.effects.ReadOnly() && (c.facts == nil || !c.facts.Opaque)
+}
+
+// Passive reports whether the call only looks: one of a built-in tool that changes nothing, here or
+// elsewhere. Only the session's methods may call it, while they are called with c.
+func (c *Call) Passive() bool {
+	return c.Tool.Spec().Origin == tools.BuiltIn && c.parsed.effects.Concurrent() && c.ReadOnly()
 }
 
 // Files returns what the call may reach and change. Only the session's methods Start and End may

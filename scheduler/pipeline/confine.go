@@ -127,7 +127,7 @@ var shut = sandbox.Policy{Tier: sandbox.Fast, Strict: true}
 // directories; nil: nothing does. It is called when the first process starts or the policy is asked for.
 func (c *Call) box(derive func() (sandbox.Policy, *gitWatch)) *sandbox.Box {
 	conf := &c.rights.Confining
-	return &sandbox.Box{Runner: conf.Runner, Policy: shut, Filter: conf.Filter, Prepare: func(b *sandbox.Box) {
+	return &sandbox.Box{Runner: conf.Runner, Policy: shut, Filter: conf.Filter, Fill: func(b *sandbox.Box) {
 		p, git := derive()
 		b.Policy, b.Set = p, slices.Concat(c.tempDir(), conf.moved(p))
 		if git != nil {

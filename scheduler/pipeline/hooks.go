@@ -50,6 +50,9 @@ func (c *Call) listen(ctx context.Context, env *tools.Env, in hook.Input) error 
 	if len(hooks) == 0 {
 		return nil
 	}
+	if err := c.session.Recorded(c); err != nil {
+		return err
+	}
 	var said hook.Result
 	if err := c.order.outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
 		return err
@@ -103,6 +106,7 @@ func (c *Call) afterwards(env *tools.Env, ended Ended) Ended {
 	} else {
 		in.Error, in.Interrupt = textOf(ended.Content), new(false)
 	}
+	_ = c.session.Recorded(c) // the hooks may have to withhold something from the result, recorded or not
 	var said hook.Result
 	heard := make(chan struct{})
 	c.session.Later(func(ctx context.Context) { // stopping the call does not stop a hook that may have to withhold something
@@ -126,7 +130,7 @@ func (c *Call) afterwards(env *tools.Env, ended Ended) Ended {
 func (c *Call) notifyDenied(env *tools.Env, err error) {
 	hooks := c.hooks(hook.PermissionDenied)
 	found, denied := errors.AsType[*fault.Error](err)
-	if len(hooks) == 0 || !denied || found.Kind != fault.Denied {
+	if len(hooks) == 0 || !denied || found.Kind != fault.Denied || c.session.Recorded(c) != nil {
 		return
 	}
 	in := c.told(env, hook.Input{Event: hook.PermissionDenied, Reason: found.Message})

@@ -11,7 +11,7 @@ import (
 
 // A Box starts the processes of one call, each under the call's policy, and gathers what they were
 // denied. Its fields are set before the first use; after that it is safe for concurrent use. Deriving
-// a policy looks at many places, so it can be put off until a process starts: see Prepare.
+// a policy looks at many places, so it can be put off until a process starts: see Fill.
 type Box struct {
 	Runner *Runner
 	Policy Policy
@@ -33,10 +33,10 @@ type Box struct {
 	// concurrently. nil: no call.
 	Began func(*Process)
 
-	// Prepare sets what of the fields above is not set yet. Ready calls it once; until then Policy
+	// Fill sets what of the fields above is not set yet. Ready calls it once; until then Policy
 	// permits no more than it may. nil: all are set.
-	Prepare func(*Box)
-	ready   sync.Once
+	Fill  func(*Box)
+	ready sync.Once
 
 	of *Box // the box that this one was made from by Under; nil: none
 
@@ -50,8 +50,8 @@ type Box struct {
 
 // Ready returns b with all its fields set. Whoever reads Policy calls it first.
 func (b *Box) Ready() *Box {
-	if b.Prepare != nil {
-		b.ready.Do(func() { b.Prepare(b) })
+	if b.Fill != nil {
+		b.ready.Do(func() { b.Fill(b) })
 	}
 	return b
 }
@@ -72,7 +72,7 @@ func (b *Box) Start(c Command) (*Process, error) {
 
 // Prepare starts a shell beforehand for the next call that starts one like c, see [Runner.Prepare].
 func (b *Box) Prepare(c Command) {
-	c.Policy = b.Policy
+	c.Policy = b.Ready().Policy
 	b.Runner.Prepare(c)
 }
 

@@ -10,7 +10,7 @@ func TestBoxIsPreparedOnce(t *testing.T) {
 	prepared := 0
 	fresh := func() *Box {
 		prepared = 0
-		return &Box{Prepare: func(b *Box) {
+		return &Box{Fill: func(b *Box) {
 			prepared++
 			b.Policy, b.Set = Policy{Tier: Full, Session: "s"}, []string{"A=1"}
 			b.AddBefore(func(Alteration) {})

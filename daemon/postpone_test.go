@@ -1,0 +1,132 @@
+// Records that are postponed: what is left of them when the daemon is killed, what clients see of them meanwhile, and
+// what becomes of them on a full disk.
+
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools"
+)
+
+// lethal is the input of a tool whose first act is to kill the daemon, if the file is there; it removes the file.
+type lethal struct {
+	File   string `json:"file"`
+	Writes bool   `json:"writes,omitempty"`
+}
+
+func lethalTool() tools.Tool {
+	return tools.New(tools.Spec{Name: "Lethal"}, tools.Funcs[lethal]{
+		Effects: func(m lethal) tools.Effects { return tools.Effects{Opaque: m.Writes, Reason: "it kills"} },
+		Run: func(_ context.Context, _ *tools.Env, m lethal) (tools.Result, error) {
+			if os.Remove(m.File) == nil {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+			return tools.Text("alive"), nil
+		},
+	})
+}
+
+// TestKilledBetweenStartAndAct: a call that may change something is recorded as started before its first act. One that
+// only looks may leave nothing, but then its client has seen nothing either, and sending it again runs it.
+func TestKilledBetweenStartAndAct(t *testing.T) {
+	for _, writes := range []bool{true, false} {
+		t.Run(fmt.Sprintf("writes=%v", writes), func(t *testing.T) {
+			h := prepare(t, lethalTool()).outside()
+			kill := h.spawn()
+			file := h.file("f", "")
+			input := fmt.Sprintf(`{"file":%q,"writes":%v}`, file, writes)
+			c := h.join("s", free())
+			c.use("m", "Lethal", input)
+			if c.rest() == nil {
+				t.Error("the stream has ended well, though the daemon was killed")
+			}
+			kill()
+			h.start()
+			kept := map[uint64]*tooldv1.ExecuteResponse{}
+			for _, record := range h.records("s") {
+				kept[record.GetSeq()] = record
+			}
+			for _, seen := range c.events {
+				if seen.GetSeq() > 0 && !proto.Equal(seen, kept[seen.GetSeq()]) {
+					t.Errorf("the client has seen %v, and kept is %v", seen, kept[seen.GetSeq()])
+				}
+			}
+			result := resultsOf(h.records("s"))["m"]
+			if writes {
+				if !slices.Contains(story(h.records("s")), "m started") || !strings.Contains(result.GetContent()[0].GetText(), "may have had effects") {
+					t.Errorf("%q and %v, want that it was started and may have had effects", story(h.records("s")), result)
+				}
+				return
+			}
+			c = h.join("s", nil)
+			c.use("m", "Lethal", input)
+			if result == nil {
+				c.until("m OK")
+				return
+			}
+			c.until("m INTERRUPTED interrupted")
+		})
+	}
+}
+
+// TestPostponedOnAFullDisk: a call that was accepted without waiting for the disk, which turns out to be full, has all
+// of its records in their order: they are written with its result, which may use the reserve.
+func TestPostponedOnAFullDisk(t *testing.T) {
+	g := gateTool()
+	h := prepareSmall(t, g)
+	h.start()
+	c := h.join("s", free())
+	fill(t, filepath.Join(h.state, "ballast"))
+	c.pass("a", reads)
+	g.await(t, "a")
+	g.open("a")
+	c.until("a OK")
+	want(t, c.about("a"), "accepted, started, OK")
+	c.pass("b", reads)
+	refused(t, c.closed(), codes.ResourceExhausted, "disk_full")
+}
+
+// about returns what the client was sent about a call, in order.
+func (c *conversation) about(id string) string {
+	var told []string
+	for _, line := range story(c.events) {
+		if words := strings.Fields(line); words[0] == id {
+			told = append(told, words[1])
+		}
+	}
+	return strings.Join(told, ", ")
+}
+
+// TestPostponedIsNotShown: whoever asks for a call that runs is told what is recorded, and it is.
+func TestPostponedIsNotShown(t *testing.T) {
+	g := gateTool()
+	h := prepare(t, g)
+	h.start()
+	c := h.join("s", free())
+	for n := range 20 {
+		name := fmt.Sprint(n)
+		c.pass(name, reads)
+		g.await(t, name)
+		call, err := h.tools().GetCall(t.Context(), &tooldv1.GetCallRequest{SessionId: "s", ToolUseId: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, call.GetState(), tooldv1.CallState_CALL_STATE_RUNNING)
+		g.open(name)
+		c.until(name + " OK")
+		want(t, c.about(name), "accepted, started, OK")
+	}
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// TestRecordsAreSentAsTheyAre: what is sent of a record without decoding it is what its fields say.
+func TestRecordsAreSentAsTheyAre(t *testing.T) {
+	for _, accepted := range []*tooldv1.Accepted{
+		{}, {ToolUseId: "a", Name: "Read", Index: 300, Batch: 2, Concurrent: true, ParentToolUseId: "p", Title: "Read(f)"}, {ToolUseId: "a", InputJson: `{"x":1}`, Title: "t"},
+	} {
+		for _, replayed := range []bool{false, true} {
+			for _, input := range []bool{false, true} {
+				body, err := proto.Marshal(&tooldv1.ExecuteResponse{
+					Turn: 7, TurnId: "turn", Event: &tooldv1.ExecuteResponse_Accepted{Accepted: accepted},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				record := journal.Record{Seq: 1 << 40, Time: time.Unix(1790000000, 123456789), Kind: kindAccepted, Body: body}
+				want, err := wireOf(record)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want.GetAccepted().Replayed = replayed
+				if !input {
+					want.GetAccepted().InputJson = ""
+				}
+				checkSent(t, record, acceptedBody(body, input, replayed), want)
+			}
+		}
+	}
+}
+
+func checkSent(t *testing.T, record journal.Record, body []byte, want *tooldv1.ExecuteResponse) {
+	t.Helper()
+	into := func(message proto.Message) func(any) error {
+		return func(sent any) error {
+			wire, err := newCodec().Marshal(sent)
+			if err == nil {
+				err = proto.Unmarshal(wire.Materialize(), message)
+			}
+			return err
+		}
+	}
+	event, response := &tooldv1.ExecuteResponse{}, &tooldv1.WatchResponse{}
+	plain := eventSender{send: into(event)}
+	within := eventSender{into(response), func(e *tooldv1.ExecuteResponse) any { return &tooldv1.WatchResponse{Event: e} }}
+	for _, s := range []eventSender{plain, within} {
+		if err := s.record(record, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !proto.Equal(event, want) || !proto.Equal(response.GetEvent(), want) {
+		t.Errorf("sent %v and %v, want %v", event, response.GetEvent(), want)
+	}
+}
