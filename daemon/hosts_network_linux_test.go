@@ -6,71 +6,17 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
-
-// ownNetwork names the test that runs in a network of its own.
-const ownNetwork = "DAEMON_TEST_NETWORK"
-
-// inNetwork runs the whole test again in a process with a network of its own, and reports true in there. In the first process
-// it has the test end as the other did.
-func inNetwork(t *testing.T) bool {
-	t.Helper()
-	if os.Getenv(ownNetwork) == t.Name() {
-		for _, args := range []string{"link set lo up", "route add local 0.0.0.0/0 dev lo"} {
-			if out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-				lacks(t, "install iproute2: ip %s: %v %s", args, err, out)
-			}
-		}
-		return true
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v")
-	again.Env = append(os.Environ(), ownNetwork+"="+t.Name(), "GORACE=atexit_sleep_ms=0")
-	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if os.Geteuid() != 0 {
-		again.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		again.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
-		again.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
-	}
-	out, err := again.CombinedOutput()
-	var ended *exec.ExitError
-	switch {
-	case err != nil && !errors.As(err, &ended):
-		lacks(t, "run this where users may make network namespaces: %v", err)
-	case err != nil:
-		t.Errorf("in its network: %v\n%s", err, out)
-	case strings.Contains(string(out), "--- SKIP"):
-		t.Skipf("%s", out)
-	case !strings.Contains(string(out), "--- PASS: "+t.Name()):
-		t.Errorf("the test did not run:\n%s", out)
-	}
-	return false
-}
-
-// lacks skips a test that needs what is not here; where everything has to be there, it fails.
-func lacks(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("TOOLD_CI") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
 
 // Public addresses of no consequence: in the test's network they are its own.
 const (
@@ -116,13 +62,7 @@ func wired(t *testing.T, more string) *house {
 	}
 	h.file("net.sh", connectScript)
 	h.start()
-	info, err := h.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.GetSandbox() != tooldv1.SandboxTier_SANDBOX_TIER_FULL {
-		lacks(t, "run this where the kernel has Landlock and lets users make namespaces")
-	}
+	h.needsFull()
 	return h
 }
 

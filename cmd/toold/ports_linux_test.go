@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -405,21 +406,32 @@ func TestPortsApart(t *testing.T) {
 // TestForegroundPorts: what a call in the foreground listens on asks nothing, and a task with many ports asks about a few at a time.
 func TestForegroundPorts(t *testing.T) {
 	h := housePorts(t, "")
-	c := h.ports(t, "many", nil)
+	root := h.room(t, "many", nil)
+	c := &portTalk{h.attach(t, in(root, nil)), map[string]int{}}
+	held := filepath.Join(root, "held")
+	if err := errors.Join(unix.Mkfifo(filepath.Join(root, "go"), 0o600), unix.Mkfifo(held, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	const listeners = `import socket, sys, time
 all = [socket.create_server(("127.0.0.1", 0)) for _ in range(%d)]
 print("listening", flush=True)
 %s`
-	text := textIn(c.call("1", "Bash", fmt.Sprintf(`{"command": %q}`, "python3 -c '"+fmt.Sprintf(listeners, 100, "")+"'")))
-	holds(t, "the foreground", text, "listening")
-	if c.questionsHeard() != 0 {
-		t.Errorf("%d questions about a call in the foreground", c.questionsHeard())
+	c.start("1", "read -r _ <go; exec python3 -c '"+fmt.Sprintf(listeners, 1, "time.sleep(1000)")+"'")
+	c.use("2", "Bash", fmt.Sprintf(`{"command": %q}`, "python3 -c '"+fmt.Sprintf(listeners, 100, `open("go", "w").close(); open("held").read()`)+"'"))
+	c.endTurn()
+	c.answer(answer(c.await(" asks").GetQuestion(), no)) // about the task, which began to listen later
+	if err := os.WriteFile(held, []byte("on"), 0); err != nil {
+		t.Fatal(err)
 	}
-	c.start("2", "exec python3 -c '"+fmt.Sprintf(listeners, 6, "time.sleep(1000)")+"'")
+	holds(t, "the foreground", textIn(c.await("2 OK").GetToolResult()), "listening")
+	if c.questionsHeard() != 1 {
+		t.Errorf("%d questions, of which one is about the task", c.questionsHeard())
+	}
+	c.start("3", "exec python3 -c '"+fmt.Sprintf(listeners, 6, "time.sleep(1000)")+"'")
 	answers := map[string]bool{}
 	for range 6 {
 		q := c.await(" asks").GetQuestion()
-		if open := c.questionsHeard() - len(answers); open > 3 {
+		if open := c.questionsHeard() - 1 - len(answers); open > 3 {
 			t.Errorf("%d questions are open", open)
 		}
 		c.answer(answer(q, yes))

@@ -23,6 +23,7 @@ import (
 	"github.com/toold/toold/tools/media/pdf"
 	"github.com/toold/toold/tools/read"
 	"github.com/toold/toold/tools/tooltest"
+	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
 func TestMain(m *testing.M) {
@@ -265,7 +266,7 @@ func TestPDFForms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := exec.LookPath("pdftoppm"); err != nil && c.poppler {
-				t.Skip("needs pdftoppm: install poppler-utils")
+				ownspace.Lacks(t, "install poppler-utils")
 			} else if c.without {
 				t.Setenv("PATH", t.TempDir())
 			}

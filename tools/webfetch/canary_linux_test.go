@@ -21,6 +21,7 @@ import (
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/net/web"
 	"github.com/toold/toold/tools/tooltest"
+	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
 // inner are addresses that no public host has, of every kind.
@@ -188,7 +189,7 @@ var proxied = []string{
 
 // The canary notes what it should: without that the other tests would say nothing.
 func TestCanary(t *testing.T) {
-	if !inNetwork(t) {
+	if !ownspace.InNetwork(t) {
 		return
 	}
 	o := newOutdoors(t, names{"public.example.": {public[0].String()}})
@@ -224,7 +225,7 @@ func TestCanary(t *testing.T) {
 
 // However an address is written, it is not connected to.
 func TestSpellings(t *testing.T) {
-	if !inNetwork(t, proxied...) {
+	if !ownspace.InNetwork(t, proxied...) {
 		return
 	}
 	o := newOutdoors(t, names{"public.example.": {public[0].String()}, "instance-data.": {"169.254.169.254"}, "metadata.google.internal.": {"169.254.169.254"}})
@@ -248,7 +249,7 @@ func TestSpellings(t *testing.T) {
 
 // Whatever a name server answers, and however often it changes its mind, only what is public is connected to.
 func TestNames(t *testing.T) {
-	if !inNetwork(t, proxied...) {
+	if !ownspace.InNetwork(t, proxied...) {
 		return
 	}
 	zone := names{"in.example.": {"127.0.0.1 ::1"}, "loop.example.": {"loop.example."}}
@@ -282,7 +283,7 @@ func TestNames(t *testing.T) {
 
 // A name that changes between two questions: at each connection it is asked again, and what it says then counts.
 func TestRebinding(t *testing.T) {
-	if !inNetwork(t, proxied...) {
+	if !ownspace.InNetwork(t, proxied...) {
 		return
 	}
 	ok := public[0].String()
@@ -306,7 +307,7 @@ func TestRebinding(t *testing.T) {
 
 // Wherever a server sends the client, it goes nowhere else by itself.
 func TestSentInside(t *testing.T) {
-	if !inNetwork(t, proxied...) {
+	if !ownspace.InNetwork(t, proxied...) {
 		return
 	}
 	o := newOutdoors(t, names{"public.example.": {public[0].String()}, "other.example.": {public[0].String()}, "in.example.": {"127.0.0.1"}})
@@ -359,7 +360,7 @@ func TestSentInside(t *testing.T) {
 // By TLS the same holds, and a server that would speak HTTP/2, which could name other origins, speaks HTTP/1.1. An http URL
 // comes by https where that can be, and else by http, and says so.
 func TestSecure(t *testing.T) {
-	if !inNetwork(t, proxied...) {
+	if !ownspace.InNetwork(t, proxied...) {
 		return
 	}
 	o := newOutdoors(t, names{"example.com.": {public[0].String() + " 127.0.0.1"}, "public.example.": {public[0].String()}})

@@ -4,75 +4,15 @@ package webfetch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
-
-// insideNetwork names the test that runs in a network of its own.
-const insideNetwork = "TOOLD_TEST_NETWORK"
-
-// inNetwork runs the whole test again, in a process with that environment beside its own, and with a network of which each
-// address, of IPv4 and IPv6, leads to that process. It reports true in there. In the first process it has the test end as
-// the other did.
-func inNetwork(t *testing.T, environ ...string) bool {
-	t.Helper()
-	if os.Getenv(insideNetwork) == t.Name() {
-		layNetwork(t)
-		return true
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v")
-	again.Env = append(os.Environ(), append(environ, insideNetwork+"="+t.Name(), "GORACE=atexit_sleep_ms=0")...)
-	again.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
-	}
-	out, err := again.CombinedOutput()
-	var ended *exec.ExitError
-	switch {
-	case err != nil && !errors.As(err, &ended):
-		lacking(t, "no network of its own can be made here: %v", err)
-	case err != nil:
-		t.Errorf("in its network: %v\n%s", err, out)
-	case strings.Contains(string(out), "--- SKIP"):
-		t.Skipf("%s", out)
-	case !strings.Contains(string(out), "--- PASS: "+t.Name()):
-		t.Errorf("the test did not run:\n%s", out)
-	}
-	return false
-}
-
-// lacking skips a test that needs what is not here; where everything has to be there, it fails.
-func lacking(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("TOOLD_CI") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
-func layNetwork(t *testing.T) {
-	t.Helper()
-	for _, args := range []string{"link set lo up", "route add local 0.0.0.0/0 dev lo", "-6 route add local ::/0 dev lo"} {
-		if out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-			lacking(t, "needs ip (iproute2), and a network that it can lay: ip %s: %v %s", args, err, out)
-		}
-	}
-}
 
 // public are the addresses of the sites that may be reached. Nobody there learns of it.
 var public = []netip.Addr{netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("2606:2800:21f:cb07:6820:80da:af6b:8b2c")}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/tooltest"
+	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
 // Where several names lead to one file, each comes to the one that the directory holds, so that a rule about that meets
@@ -20,7 +21,7 @@ import (
 // decomposed characters, passes over what cannot be seen and over dots at the end, and has short names.
 func TestFoldingFileSystem(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(inside) == "" {
+	if !ownspace.Inside(t) {
 		serveFolding(t)
 		return
 	}

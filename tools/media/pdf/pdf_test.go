@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/media/pdf"
 	"github.com/toold/toold/tools/tooltest"
+	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
 func TestMain(m *testing.M) {
@@ -89,7 +90,7 @@ func readers(t *testing.T, check func(t *testing.T)) {
 	})
 	t.Run("poppler", func(t *testing.T) {
 		if _, err := exec.LookPath("pdftotext"); err != nil {
-			t.Skip("needs pdftotext and pdfinfo: install poppler-utils")
+			ownspace.Lacks(t, "install poppler-utils")
 		}
 		check(t)
 	})

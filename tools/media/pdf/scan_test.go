@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools/media/pdf"
+	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
 // A picture is an image in a document: its dictionary without length, and its bytes.
@@ -141,7 +142,7 @@ func drawers(t *testing.T, name string, check func(t *testing.T)) {
 	})
 	t.Run(name+"/poppler", func(t *testing.T) {
 		if _, err := exec.LookPath("pdftoppm"); err != nil {
-			t.Skip("needs pdftoppm: install poppler-utils")
+			ownspace.Lacks(t, "install poppler-utils")
 		}
 		check(t)
 	})

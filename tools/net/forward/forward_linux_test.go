@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
 // A room is a server on the loopback with a Forward to it.
@@ -150,6 +152,11 @@ func TestBounded(t *testing.T) {
 	}
 	waits := r.dial(t)
 	fmt.Fprint(waits, "late")
+	for range 100 { // those that are served are served further
+		if _, err := io.ReadFull(echoed(t, open[0]), make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if len(began) != 0 {
 		t.Error("one more is served than the limit says")
 	}
@@ -159,6 +166,15 @@ func TestBounded(t *testing.T) {
 	if _, err := io.ReadFull(waits, got); err != nil || string(got) != "late" {
 		t.Errorf("%q came, %v", got, err)
 	}
+}
+
+// echoed sends a byte over a connection whose server sends it back.
+func echoed(t *testing.T, c *net.TCPConn) io.Reader {
+	t.Helper()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // TestTaken: an address at which another program listens is not taken over, whether the program has
@@ -195,15 +211,15 @@ func TestServerGone(t *testing.T) {
 // before it is looked at.
 func TestOtherUsers(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("run this as root, who can start a process of another user")
+		ownspace.Lacks(t, "run this as root, who can start a process of another user")
 	}
-	reached := make(chan struct{}, 100)
-	r := newRoom(t, func(c *net.TCPConn) {
-		reached <- struct{}{}
-		echo(c)
-	})
-	host, port, _ := net.SplitHostPort(r.at)
 	for _, uid := range []uint32{65534, 0} {
+		reached := make(chan struct{}, 100)
+		r := newRoom(t, func(c *net.TCPConn) {
+			reached <- struct{}{}
+			echo(c)
+		})
+		host, port, _ := net.SplitHostPort(r.at)
 		for _, script := range []string{"exec 3<>/dev/tcp/%s/%s; echo hello >&3; read -t 20 x <&3; echo got $x", "for i in {1..20}; do echo hello >/dev/tcp/%s/%s; done"} {
 			bash := exec.CommandContext(t.Context(), "/bin/bash", "-c", fmt.Sprintf(script, host, port))
 			bash.Dir, bash.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
@@ -212,8 +228,10 @@ func TestOtherUsers(t *testing.T) {
 				t.Errorf("uid %d: %v\n%s", uid, err, out)
 			}
 		}
-		if uid != 0 && len(reached) != 0 {
-			t.Errorf("%d connections of uid %d reached the server", len(reached), uid)
+		r.Forward.Close() // no connection is served any more
+		_ = r.server.Close()
+		if n := len(reached); (n > 0) != (uid == 0) {
+			t.Errorf("%d connections of uid %d reached the server", n, uid)
 		}
 	}
 }

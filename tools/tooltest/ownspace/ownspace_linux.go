@@ -14,13 +14,16 @@ import (
 // inside is the variable that names the test in the process with namespaces of its own.
 const inside = "TOOLD_TEST_OWNSPACE"
 
+// Inside reports whether the test runs in the process that Again has started for it.
+func Inside(t *testing.T) bool { return os.Getenv(inside) == t.Name() }
+
 // Again runs the whole test again in a process with new namespaces (CLONE_NEWNS, CLONE_NEWNET), with
 // environ beside its own environment, and with files from descriptor 3 on. It reports true in that
 // process. In the first process it returns false when the other has ended, and ends the test as the
 // other did: the caller returns then.
 func Again(t *testing.T, namespaces uintptr, environ []string, files ...*os.File) bool {
 	t.Helper()
-	if os.Getenv(inside) == t.Name() {
+	if Inside(t) {
 		return true
 	}
 	self, err := os.Executable()
