@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"runtime/trace"
 	"sync/atomic"
 	"time"
 
@@ -221,6 +222,7 @@ func (st *stream) sendRecord(record journal.Record, change func(*tooldv1.Execute
 	if st.only != "" && record.Call != st.only {
 		return nil
 	}
+	defer trace.StartRegion(context.Background(), "send").End()
 	wire, err := wireOf(record)
 	if err != nil {
 		return err
