@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test lint generate check bench bench-sandbox cost day world starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo picture test lint generate check bench bench-sandbox cost day growth peer suites world starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -66,6 +66,19 @@ vet:
 bench: build
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./bench -toold .bin/toold
+
+# What a call costs as calls, sessions, rules, files and records grow. Needs half an hour and 2 GiB of disk.
+growth: build
+	go run ./bench -toold .bin/toold -growth -rounds 9
+
+# Beside what people have today, in one run: npm's filesystem server, gemini-cli-core, Codex's exec-server.
+peer: build
+	cd bench/peer/npm && npm ci --ignore-scripts
+	go run ./bench/peer -toold .bin/toold
+
+# The test suites of the projects whose checkouts are in PROJECTS, in plain bash and through the daemon.
+suites: build
+	go run ./bench/day -toold .bin/toold -projects $(PROJECTS) -suites 3
 
 # What a call costs in allocations, switches and system calls, against the budgets. KEEP names a folder for the profile,
 # the trace and the lines of strace that show where they go.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toold/toold/bench/ratio"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/repo"
@@ -38,29 +39,29 @@ func measureConfined(ctx context.Context, only func(name string) bool, rounds in
 	fmt.Println("| started by | ratio, p10 | ratio, p50 | p10 | p50 | os/exec, p10 | control moved |")
 	fmt.Println("|---|---|---|---|---|---|---|")
 	for _, c := range g.comparisons() {
-		if !only(c.name) {
+		if !only(c.Name) {
 			continue
 		}
-		s, err := c.settled(ctx, rounds*startsPerRound)
+		s, err := c.Settled(ctx, rounds*startsPerRound)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		fmt.Println(c.startRow(s))
+		fmt.Println(startRow(c, s))
 	}
 	return nil
 }
 
 // startRow is a line of the table. Unlike row it compares quantile with quantile: the lower one is
 // what both cost when no other process uses the machine.
-func (c comparison) startRow(s samples) string {
-	ratio := func(q float64) string {
-		if s.moved > driftLimit {
+func startRow(c ratio.Comparison, s ratio.Samples) string {
+	compared := func(q float64) string {
+		if s.Moved > ratio.DriftLimit {
 			return "thrown away"
 		}
-		return fmt.Sprintf("%.2f x", quantile(s.toold, q)/quantile(s.control, q))
+		return fmt.Sprintf("%.2f x", ratio.Quantile(s.Toold, q)/ratio.Quantile(s.Control, q))
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f %% |", c.name, ratio(0.1), ratio(0.5), duration(quantile(s.toold, 0.1)),
-		duration(quantile(s.toold, 0.5)), duration(quantile(s.control, 0.1)), s.moved*100)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f %% |", c.Name, compared(0.1), compared(0.5), ratio.Duration(ratio.Quantile(s.Toold, 0.1)),
+		ratio.Duration(ratio.Quantile(s.Toold, 0.5)), ratio.Duration(ratio.Quantile(s.Control, 0.1)), s.Moved*100)
 }
 
 // A ground is a workspace with a repository, a home and a daemon's state, all empty, and what starts processes there.
@@ -95,11 +96,11 @@ func newGround() (g *ground, err error) {
 func (g *ground) close() error { return errors.Join(g.runner.Close(), os.RemoveAll(g.base)) }
 
 // comparisons lists what is measured. os/exec is its own control once, which shows how far the figures can be trusted.
-func (g *ground) comparisons() []comparison {
-	list := []comparison{
-		{name: "os/exec, against itself", toold: g.executing(g.plain)},
-		{name: "os/exec, output not collected", toold: g.executing(g.silent)},
-		{name: "the daemon, unconfined", toold: g.starting(func() sandbox.Policy { return sandbox.Policy{} })},
+func (g *ground) comparisons() []ratio.Comparison {
+	list := []ratio.Comparison{
+		{Name: "os/exec, against itself", Toold: g.executing(g.plain)},
+		{Name: "os/exec, output not collected", Toold: g.executing(g.silent)},
+		{Name: "the daemon, unconfined", Toold: g.starting(func() sandbox.Policy { return sandbox.Policy{} })},
 	}
 	for _, c := range []struct {
 		name   string
@@ -108,15 +109,15 @@ func (g *ground) comparisons() []comparison {
 		{"the daemon, fast tier", g.reading}, {"the daemon, full tier", g.acting}, {"the daemon, full tier, the first of its kind", g.anew},
 	} {
 		if got, err := g.runner.Confinement(c.policy()); err == nil && got.Tier == c.policy().Tier {
-			list = append(list, comparison{name: c.name, toold: g.starting(c.policy)})
+			list = append(list, ratio.Comparison{Name: c.name, Toold: g.starting(c.policy)})
 		}
 	}
 	if bwrap, err := exec.LookPath("bwrap"); err == nil {
 		args := g.bubblewrap()
-		list = append(list, comparison{name: "os/exec through bubblewrap", toold: g.executing(func() *exec.Cmd { return collecting(exec.Command(bwrap, args...)) })})
+		list = append(list, ratio.Comparison{Name: "os/exec through bubblewrap", Toold: g.executing(func() *exec.Cmd { return collecting(exec.Command(bwrap, args...)) })})
 	}
 	for i := range list {
-		list[i].control = g.executing(g.plain)
+		list[i].Control = g.executing(g.plain)
 	}
 	return list
 }
@@ -131,7 +132,7 @@ func collecting(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-func (g *ground) executing(command func() *exec.Cmd) work {
+func (g *ground) executing(command func() *exec.Cmd) ratio.Work {
 	return func(context.Context) (time.Duration, error) {
 		start := time.Now()
 		cmd := command()
@@ -143,7 +144,7 @@ func (g *ground) executing(command func() *exec.Cmd) work {
 	}
 }
 
-func (g *ground) starting(policy func() sandbox.Policy) work {
+func (g *ground) starting(policy func() sandbox.Policy) ratio.Work {
 	return func(context.Context) (time.Duration, error) {
 		p := policy()
 		var stdout, stderr bytes.Buffer

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/toold/toold/bench/wire"
 	"github.com/toold/toold/tools/exec/sandbox"
 )
 
@@ -21,7 +22,9 @@ func main() {
 	}
 	echo := flag.String("echo", "", "serve bare gRPC on this socket instead of measuring; the program starts itself so")
 	toold := flag.String("toold", ".bin/toold", "the daemon's binary")
+	spinning := flag.Bool("spin", false, "keep a core busy until standard input ends; the program starts itself so")
 	confined := flag.Bool("sandbox", false, "measure what starting a process costs under each confinement instead, without a daemon")
+	growing := flag.Bool("growth", false, "measure what a call costs as calls, sessions, rules, files and records grow instead")
 	only := flag.String("only", ".", "measure only what matches this regular expression")
 	rounds := flag.Int("rounds", 15, "rounds of each comparison")
 	flag.Parse()
@@ -34,6 +37,10 @@ func main() {
 		err = fmt.Errorf("-only: %w", err)
 	case *echo != "":
 		err = serveEcho(ctx, *echo)
+	case *growing:
+		err = measureGrowth(ctx, *toold, chosen.MatchString, *rounds)
+	case *spinning:
+		spin()
 	case *confined:
 		err = measureConfined(ctx, chosen.MatchString, *rounds)
 	default:
@@ -57,27 +64,30 @@ func measure(ctx context.Context, toold string, chosen *regexp.Regexp, rounds in
 	if err != nil {
 		return err
 	}
-	defer bare.stop()
-	daemon, err := startDaemon(ctx, toold, dir)
+	defer bare.Stop()
+	daemon, err := wire.StartDaemon(ctx, toold, dir)
 	if err != nil {
 		return err
 	}
-	defer daemon.stop()
+	defer daemon.Stop()
 
 	fmt.Println("| what | ratio, median | p10 to p90 | control | toold | control moved |")
 	fmt.Println("|---|---|---|---|---|---|")
 	for _, c := range comparisons(daemon, bare, dir) {
-		if !chosen.MatchString(c.name) {
+		if !chosen.MatchString(c.Name) {
 			continue
 		}
-		report, err := c.run(ctx, rounds)
+		report, err := c.Run(ctx, rounds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		fmt.Println(report)
 	}
-	if !chosen.MatchString("idle session") {
-		return nil
+	if chosen.MatchString("phase") {
+		err = measurePhases(ctx, toold, dir)
 	}
-	return measureSessions(ctx, toold)
+	if err == nil && chosen.MatchString("idle session") {
+		err = measureSessions(ctx, toold)
+	}
+	return err
 }

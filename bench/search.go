@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toold/toold/bench/ratio"
+	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -45,7 +47,7 @@ var searches = []searching{
 }
 
 // searchComparisons compares each search with rg, started again each time.
-func searchComparisons(daemon *server) (list []comparison) {
+func searchComparisons(daemon *wire.Server) (list []ratio.Comparison) {
 	src := filepath.Join(build.Default.GOROOT, "src")
 	for _, s := range searches {
 		input, err := json.Marshal(s.in)
@@ -65,9 +67,9 @@ func searchComparisons(daemon *server) (list []comparison) {
 			return nil
 		}
 		call := calling(daemon, src, 1, 1, s.tool, string(input), same)
-		list = append(list, comparison{
-			name: s.name + " / rg",
-			control: func(ctx context.Context) (time.Duration, error) {
+		list = append(list, ratio.Comparison{
+			Name: s.name + " / rg",
+			Control: func(ctx context.Context) (time.Duration, error) {
 				start := time.Now()
 				cmd := exec.CommandContext(ctx, "rg", append([]string{"--no-config", "--hidden"}, s.rg...)...)
 				cmd.Args, cmd.Dir = append(cmd.Args, src), src
@@ -76,14 +78,14 @@ func searchComparisons(daemon *server) (list []comparison) {
 				expected = linesBelow(string(output), src)
 				return took, err
 			},
-			toold: func(ctx context.Context) (time.Duration, error) {
+			Toold: func(ctx context.Context) (time.Duration, error) {
 				took, err := call(ctx)
 				if err == nil {
 					err = built(ctx, daemon)
 				}
 				return took, err
 			},
-			note: func() string { return fmt.Sprintf(", %d found", len(expected)) },
+			Note: func() string { return fmt.Sprintf(", %d found", len(expected)) },
 		})
 	}
 	return list
@@ -104,9 +106,9 @@ func linesBelow(text, dir string) (lines []string) {
 }
 
 // built waits until the daemon reads no files in the background.
-func built(ctx context.Context, daemon *server) error {
+func built(ctx context.Context, daemon *wire.Server) error {
 	for {
-		info, err := daemon.conn.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+		info, err := daemon.Conn.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
 		if err != nil || !info.GetSearchMemory().GetBuilding() {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/toold/toold/bench/wire"
 )
 
 // idleSessions stays under the daemon's default limit of 256.
@@ -22,11 +24,11 @@ func measureSessions(ctx context.Context, toold string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	daemon, err := startDaemon(ctx, toold, root)
+	daemon, err := wire.StartDaemon(ctx, toold, root)
 	if err != nil {
 		return err
 	}
-	defer daemon.stop()
+	defer daemon.Stop()
 	before, err := settled(ctx, daemon)
 	if err != nil {
 		return err
@@ -34,7 +36,7 @@ func measureSessions(ctx context.Context, toold string) (err error) {
 	streams, hangUp := context.WithCancel(ctx)
 	defer hangUp()
 	for n := range idleSessions {
-		t, err := startTalk(streams, daemon, "idle-"+strconv.Itoa(n), root)
+		t, err := wire.StartTalk(streams, daemon, "idle-"+strconv.Itoa(n), root)
 		if err != nil {
 			return err
 		}
@@ -59,12 +61,12 @@ func measureSessions(ctx context.Context, toold string) (err error) {
 func perSession(before, after int64) float64 { return float64(after-before) / idleSessions / (1 << 10) }
 
 // settled returns the daemon's resident memory once it has not changed for two seconds: its collector has caught up.
-func settled(ctx context.Context, daemon *server) (int64, error) {
+func settled(ctx context.Context, daemon *wire.Server) (int64, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
 	last := int64(-1)
 	for range 30 {
-		now, err := daemon.memory("VmRSS")
+		now, err := daemon.Memory("VmRSS")
 		if err != nil || now == last {
 			return now, err
 		}

@@ -10,38 +10,40 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/toold/toold/bench/ratio"
+	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // comparisons lists what is measured. Files go into dir, which the caller removes.
-func comparisons(daemon, bare *server, dir string) []comparison {
-	list := []comparison{
+func comparisons(daemon, bare *wire.Server, dir string) []ratio.Comparison {
+	list := []ratio.Comparison{
+		noOpComparison(daemon, bare, dir, "cores idle in between", func(w ratio.Work) ratio.Work { return w }),
 		{
-			name:    "no-op call (TodoWrite of nothing) / bare gRPC echo, one in flight",
-			control: calling(bare, dir, 500, 1, "TodoWrite", "{}", nil),
-			toold:   calling(daemon, dir, 500, 1, "TodoWrite", `{"todos":[]}`, nil),
+			Name:    "no-op call / bare gRPC echo, 64 in flight",
+			Control: calling(bare, dir, 4000, 64, "TodoWrite", `{"todos":[]}`, nil),
+			Toold:   calling(daemon, dir, 4000, 64, "TodoWrite", `{"todos":[]}`, nil),
 		},
 		{
-			name:    "no-op call / bare gRPC echo, 64 in flight",
-			control: calling(bare, dir, 4000, 64, "TodoWrite", "{}", nil),
-			toold:   calling(daemon, dir, 4000, 64, "TodoWrite", `{"todos":[]}`, nil),
+			Name:    "`Bash true` / os/exec of bash",
+			Control: spawning(100, 1),
+			Toold:   calling(daemon, dir, 100, 1, "Bash", `{"command":"true"}`, nil),
 		},
 		{
-			name:    "`Bash true` / os/exec of bash",
-			control: spawning(100, 1),
-			toold:   calling(daemon, dir, 100, 1, "Bash", `{"command":"true"}`, nil),
-		},
-		{
-			name:    "64 concurrent `Bash true` / 64 os/exec of bash",
-			control: spawning(128, 64),
-			toold:   calling(daemon, dir, 128, 64, "Bash", `{"command":"true"}`, nil),
+			Name:    "64 concurrent `Bash true` / 64 os/exec of bash",
+			Control: spawning(128, 64),
+			Toold:   calling(daemon, dir, 128, 64, "Bash", `{"command":"true"}`, nil),
 		},
 		outputComparison(daemon, dir),
 		readComparison(daemon, dir),
+	}
+	if awake, err := keepingAwake(); err == nil {
+		list = slices.Insert(list, 1, noOpComparison(daemon, bare, dir, "cores kept awake", awake))
 	}
 	if _, err := exec.LookPath("rg"); err == nil {
 		list = append(list, searchComparisons(daemon)...)
@@ -49,16 +51,25 @@ func comparisons(daemon, bare *server, dir string) []comparison {
 	return list
 }
 
+// noOpComparison is a call that does nothing against the same messages with nothing between them. How both are made is up to how.
+func noOpComparison(daemon, bare *wire.Server, dir, name string, how func(ratio.Work) ratio.Work) ratio.Comparison {
+	return ratio.Comparison{
+		Name:    "no-op call (TodoWrite of nothing) / bare gRPC echo, one in flight, " + name,
+		Control: how(calling(bare, dir, 500, 1, "TodoWrite", `{"todos":[]}`, nil)),
+		Toold:   how(calling(daemon, dir, 500, 1, "TodoWrite", `{"todos":[]}`, nil)),
+	}
+}
+
 // calling makes calls on a stream that is opened at the first use and stays. check looks at a result of each round; nil: none does.
-func calling(s *server, root string, n, window int, name, input string, check func(*tooldv1.ToolResult) error) work {
-	var t *talk
+func calling(s *wire.Server, root string, n, window int, name, input string, check func(*tooldv1.ToolResult) error) ratio.Work {
+	var t *wire.Talk
 	return func(ctx context.Context) (_ time.Duration, err error) {
 		if t == nil {
-			if t, err = startTalk(ctx, s, "", root); err != nil {
+			if t, err = wire.StartTalk(ctx, s, "", root); err != nil {
 				return 0, err
 			}
 		}
-		took, last, err := t.calls(n, window, name, input)
+		took, last, err := t.Calls(n, window, name, input)
 		if err == nil && check != nil {
 			err = check(last)
 		}
@@ -67,7 +78,7 @@ func calling(s *server, root string, n, window int, name, input string, check fu
 }
 
 // spawning runs bash n times, window at once, as a program would that has no daemon.
-func spawning(n, window int) work {
+func spawning(n, window int) ratio.Work {
 	return func(ctx context.Context) (time.Duration, error) {
 		start := time.Now()
 		failures := make(chan error, n)
@@ -99,45 +110,45 @@ const outputBytes = 256 << 20
 
 // outputComparison captures a large output while a client follows it, against a pipe into a file on the same disk. Its
 // note is what the daemon's memory grew by at most.
-func outputComparison(daemon *server, dir string) comparison {
+func outputComparison(daemon *wire.Server, dir string) ratio.Comparison {
 	produce := fmt.Sprintf("head -c %d /dev/zero", outputBytes)
 	capture := calling(daemon, dir, 1, 1, "Bash", fmt.Sprintf(`{"command":%q}`, produce), nil)
 	kept := filepath.Join(dir, "output")
 	var grown int64
-	return comparison{
-		name: "256 MiB of output / head through cat into a file",
-		control: func(ctx context.Context) (time.Duration, error) {
+	return ratio.Comparison{
+		Name: "256 MiB of output / head through cat into a file",
+		Control: func(ctx context.Context) (time.Duration, error) {
 			start := time.Now()
 			err := exec.CommandContext(ctx, "bash", "-c", produce+` | cat >"$1"`, "bash", kept).Run()
 			return time.Since(start), errors.Join(err, os.Remove(kept))
 		},
-		toold: func(ctx context.Context) (time.Duration, error) {
-			before, err := daemon.memory("VmRSS")
+		Toold: func(ctx context.Context) (time.Duration, error) {
+			before, err := daemon.Memory("VmRSS")
 			if err != nil {
 				return 0, err
 			}
-			if err := daemon.forgetPeak(); err != nil {
+			if err := daemon.ForgetPeak(); err != nil {
 				return 0, err
 			}
 			took, err := capture(ctx)
 			if err != nil {
 				return 0, err
 			}
-			peak, err := daemon.memory("VmHWM")
+			peak, err := daemon.Memory("VmHWM")
 			grown = max(grown, peak-before)
 			return took, err
 		},
-		note: func() string { return fmt.Sprintf("; the daemon grew by at most %.1f MiB", float64(grown)/(1<<20)) },
+		Note: func() string { return fmt.Sprintf("; the daemon grew by at most %.1f MiB", float64(grown)/(1<<20)) },
 	}
 }
 
 // readComparison reads 2,000 of 10,000 lines, against reading the whole file into memory.
-func readComparison(daemon *server, dir string) comparison {
+func readComparison(daemon *wire.Server, dir string) ratio.Comparison {
 	name := filepath.Join(dir, "lines.txt")
 	read := calling(daemon, dir, 20, 1, "Read", fmt.Sprintf(`{"file_path":%q,"limit":2000}`, name), nil)
-	return comparison{
-		name: "Read 2,000 of 10,000 lines / os.ReadFile",
-		control: func(context.Context) (time.Duration, error) {
+	return ratio.Comparison{
+		Name: "Read 2,000 of 10,000 lines / os.ReadFile",
+		Control: func(context.Context) (time.Duration, error) {
 			if err := writeLines(name); err != nil {
 				return 0, err
 			}
@@ -150,7 +161,7 @@ func readComparison(daemon *server, dir string) comparison {
 			}
 			return time.Since(start) / times, nil
 		},
-		toold: read,
+		Toold: read,
 	}
 }
 

@@ -4,8 +4,10 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"io"
+	"runtime/trace"
 
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
@@ -39,10 +41,16 @@ func (st *stream) receive(g tooldv1.ToolService_ExecuteServer, first *tooldv1.Ex
 		if message.GetAttach() != nil {
 			return apierror.Invalidf("attach_not_first", "attach", "Attach may only be the first message of a stream.")
 		}
-		if err := st.said(message); err != nil {
+		if err := st.hear(g.Context(), message); err != nil {
 			return err
 		}
 	}
+}
+
+// hear is said, which a trace shows as the phase in which a call is accepted.
+func (st *stream) hear(ctx context.Context, message *tooldv1.ExecuteRequest) error {
+	defer trace.StartRegion(ctx, "accept").End()
+	return st.said(message)
 }
 
 // halfClose ends the open turn, and the stream's power to answer.
@@ -159,7 +167,10 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 
 // use takes a tool use into the turn that it belongs to.
 func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
-	key, repeated, err := in.accept(parseUse(wire), in.turnFor)
+	decoding := trace.StartRegion(context.Background(), "decode")
+	r := parseUse(wire)
+	decoding.End()
+	key, repeated, err := in.accept(r, in.turnFor)
 	if repeated {
 		st.repeat(key)
 	}

@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"runtime/trace"
 	"sync/atomic"
 	"time"
 
@@ -232,6 +233,7 @@ func (st *stream) sendRecord(record journal.Record, why sending) error {
 	if st.only != "" && record.Call != st.only {
 		return nil
 	}
+	defer trace.StartRegion(context.Background(), "send").End()
 	switch {
 	case why == again:
 	case record.Kind == kindStarted:

@@ -27,13 +27,15 @@ const module = "github.com/toold/toold"
 // imports is the dependency rule: every package of the module, and exactly the packages of the module that it imports
 // outside its tests. A package or an arrow that is not here is refused, and so is an arrow that is here for nothing.
 var imports = map[string][]string{
-	"bench":     {"bench/wire", "clients/go", "gen/toold/v1", "scheduler/permission", "tools/fs/repo", "tools/exec/sandbox"},
+	"bench":     {"bench/ratio", "bench/wire", "gen/toold/v1", "scheduler/permission", "tools/fs/repo", "tools/exec/sandbox"},
 	"bench/day": {"bench/wire", "clients/go", "gen/toold/v1"},
 	"bench/endure": {
 		"bench/ledger", "bench/wire", "clients/go", "daemon", "daemon/access", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
 		"tools/read", "tools/exec/sandbox", "tools/todo", "tools/write",
 	},
 	"bench/ledger": {"gen/toold/v1"},
+	"bench/peer":   {"bench/ratio", "bench/wire"},
+	"bench/ratio":  {},
 	"bench/wire":   {"clients/go", "gen/toold/v1"},
 	"clients/go":   {"gen/toold/v1"},
 	"cmd/toold": {

@@ -24,12 +24,21 @@ func main() {
 	flag.StringVar(&s.Projects, "projects", "", "a folder with checkouts of projects, which a script of the same name in corpus/real is run in")
 	only := flag.String("only", ".", "run only scripts whose name matches this regular expression")
 	flag.StringVar(&s.Mode, "mode", "bypass", "bypass: nothing is asked; default: questions are counted and answered with yes")
+	rounds := flag.Int("suites", 0, "measure the test suites of -projects instead, in so many fresh roots each")
 	flag.BoolVar(&s.Verbose, "v", false, "print each command as it runs")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := compare(ctx, s, *only); err != nil {
+	var err error
+	if *rounds > 0 {
+		if s.Toold, err = filepath.Abs(s.Toold); err == nil {
+			err = measureSuites(ctx, s, *rounds)
+		}
+	} else {
+		err = compare(ctx, s, *only)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "day:", err)
 		stop()
 		os.Exit(1)

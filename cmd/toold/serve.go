@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/trace"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +34,7 @@ type serving struct {
 	tcp                    listening
 	idleExit               time.Duration
 	readyFD                int
+	trace                  string // empty: none
 }
 
 func (s *app) serveCommand() *cobra.Command {
@@ -56,6 +58,8 @@ func (s *app) serveCommand() *cobra.Command {
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
 	_ = flags.MarkHidden("ready-fd")
+	flags.StringVar(&f.trace, "trace", "", "write a trace of the Go runtime to this file, with the phases of each call as regions")
+	_ = flags.MarkHidden("trace")
 	return cmd
 }
 
@@ -72,6 +76,18 @@ func (s *app) serve(f serving) error {
 	return err
 }
 
+// startTrace begins a trace of the Go runtime, if file is not empty. The function that it returns ends the trace.
+func startTrace(file string) (end func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = trace.Start(f)
+	}
+	return func() { trace.Stop(); _ = f.Close() }, err
+}
+
 // announce reports to the process that started the daemon how the start went, once: the pipe is closed then.
 func announce(ready *os.File, text string) {
 	_, _ = ready.WriteString(text + "\n")
@@ -83,6 +99,11 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	if err != nil {
 		return err
 	}
+	traced, err := startTrace(f.trace)
+	if err != nil {
+		return err
+	}
+	defer traced()
 	root, err := servedRoot(f.root)
 	if err != nil {
 		return err

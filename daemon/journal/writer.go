@@ -6,8 +6,10 @@
 package journal
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
+	"runtime/trace"
 	"slices"
 	"sync"
 	"time"
@@ -217,6 +219,7 @@ func (s *Store) commit(group []*Pending) {
 // commitTogether writes a group in one transaction and hands it on. If it
 // returns an error nothing was written or settled.
 func (s *Store) commitTogether(group []*Pending, r room) error {
+	defer trace.StartRegion(context.Background(), "journal").End()
 	err := s.db.update(r, func() error {
 		for _, p := range group {
 			p.log.next = p.log.written + 1

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"runtime/trace"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 // while the call holds no slot, and alone waits until nothing else of the session runs. The error
 // is the cause with which the call's siblings are to be aborted; nil: they go on.
 func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func() error) (abort error) {
+	defer trace.StartRegion(ctx, "call").End()
 	c.ahead.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,6 +39,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	if env.Files != nil {
 		seen = env.Files.ReadState()
 	}
+	defer trace.StartRegion(ctx, "record").End()
 	c.session.End(c, ended, seen)
 	return c.abort(ended)
 }
@@ -125,9 +128,12 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 // a rule denies is not looked at any further.
 func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 	if !c.fresh {
+		phase := trace.StartRegion(ctx, "settings")
 		c.rights = c.session.Rights(c)
+		phase.End()
 	}
 	c.fresh = false
+	defer trace.StartRegion(ctx, "verdict").End()
 	env.Box = c.unused()
 	env.Aliases = func() map[string]string { return c.rights.Confining.Git.Aliases(c.rights.Anchors.Home, env.Dir) }
 	c.parsed.situate(env)
@@ -212,14 +218,19 @@ func (c *Call) replace(input json.RawMessage) error {
 
 // act records the start and runs the action under its time limit.
 func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
+	phase := trace.StartRegion(ctx, "policy")
 	confined, err := c.enclose(ctx, env)
+	phase.End()
 	if err != nil {
 		return refused(ctx, err)
 	}
 	if err := c.session.Pace(ctx, c); err != nil {
 		return refused(ctx, err)
 	}
-	if err := c.session.Start(c, Started{Tier: confined.Tier, Verdict: c.verdict}); err != nil {
+	phase = trace.StartRegion(ctx, "start")
+	err = c.session.Start(c, Started{Tier: confined.Tier, Verdict: c.verdict})
+	phase.End()
+	if err != nil {
 		return refused(ctx, err)
 	}
 	c.started.Store(true)
@@ -242,6 +253,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 
 // carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
 func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, error) {
+	defer trace.StartRegion(ctx, "act").End()
 	if !c.startsPrograms() {
 		return c.watched(ctx, env)
 	}

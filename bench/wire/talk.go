@@ -1,6 +1,6 @@
-// A conversation with either server: tool uses go out, results are waited for.
+// A conversation with a server: tool uses go out, results are waited for.
 
-package main
+package wire
 
 import (
 	"context"
@@ -8,31 +8,30 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A talk is one stream, attached to a session that may do everything without being asked.
-type talk struct {
-	*wire.Stream
+// A Talk is one stream, attached to a session that may do everything without being asked.
+type Talk struct {
+	*Stream
 	turn int
 }
 
-// startTalk opens a stream. The session closes with it, or goes on when it has a name.
-func startTalk(ctx context.Context, s *server, session, root string) (*talk, error) {
+// StartTalk opens a stream. The session closes with it, or goes on when it has a name.
+func StartTalk(ctx context.Context, s *Server, session, root string) (*Talk, error) {
 	mode, most := tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, int32(64)
-	stream, err := wire.Attach(ctx, s.conn, &tooldv1.Attach{
+	stream, err := Attach(ctx, s.Conn, &tooldv1.Attach{
 		SessionId: session,
 		Roots:     []string{root},
 		Client:    &tooldv1.ClientInfo{Name: "bench"},
 		Options:   &tooldv1.Options{PermissionMode: &mode, MaxConcurrency: &most},
 	})
-	return &talk{Stream: stream}, err
+	return &Talk{Stream: stream}, err
 }
 
-// calls makes n calls of one turn, at most window of them unanswered, and returns how long one took
+// Calls makes n calls of one turn, at most window of them unanswered, and returns how long one took
 // of the whole. last is the result that came last.
-func (t *talk) calls(n, window int, name, input string) (took time.Duration, last *tooldv1.ToolResult, err error) {
+func (t *Talk) Calls(n, window int, name, input string) (took time.Duration, last *tooldv1.ToolResult, err error) {
 	t.turn++
 	turn := strconv.Itoa(t.turn)
 	start := time.Now()
@@ -51,7 +50,7 @@ func (t *talk) calls(n, window int, name, input string) (took time.Duration, las
 
 // result waits for the next result, whichever call's it is. A result that is not OK is an error: what was measured
 // would not be the work.
-func (t *talk) result() (*tooldv1.ToolResult, error) {
+func (t *Talk) result() (*tooldv1.ToolResult, error) {
 	for {
 		event, err := t.Recv()
 		if err != nil {
