@@ -26,8 +26,9 @@ const postponeBytes = 16 << 10
 // postponed are the records of a ledger that are not passed to the journal yet.
 type postponed struct {
 	entries []journal.Entry
-	timed   bool     // a timer is about to pass them on
-	passed  []*batch // of which it is not known that they are written
+	since   time.Time // of the oldest
+	timed   bool      // a timer is about to pass them on
+	passed  []*batch  // of which it is not known that they are written
 }
 
 // A batch is records that were postponed and then passed to the journal.
@@ -45,6 +46,9 @@ func (s *session) mayPostpone(c *pipeline.Call, tier sandbox.Tier, ordered bool)
 // postpone keeps an entry until others are appended, for postponeTime at most. later is called once
 // that is over.
 func (l *ledger) postpone(e journal.Entry, later func()) {
+	if len(l.postponed.entries) == 0 {
+		l.postponed.since = time.Now()
+	}
 	l.postponed.entries = append(l.postponed.entries, e)
 	if !l.postponed.timed {
 		l.postponed.timed = true
@@ -116,10 +120,15 @@ func (s *session) updateBehind(f func(its *state), calls ...string) {
 	}
 }
 
-// flushLater passes on what was postponed when it has waited long enough.
+// flushLater passes on what was postponed when it has waited long enough. What came since the timer
+// was set, which nothing stops, waits for the rest of its time.
 func (s *session) flushLater() {
 	s.update(func(its *state) {
-		its.ledger.postponed.timed = false
+		left := postponeTime - time.Since(its.ledger.postponed.since)
+		if its.ledger.postponed.timed = len(its.ledger.postponed.entries) > 0 && left > 0; its.ledger.postponed.timed {
+			time.AfterFunc(left, s.flushLater)
+			return
+		}
 		its.ledger.flush()
 	})
 }
