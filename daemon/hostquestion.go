@@ -91,7 +91,7 @@ func (ask *asker) openHost(its *state, c *pipeline.Call, q pipeline.Question, an
 		}
 		return nil
 	}
-	about.decided = func(r pipeline.Rights) permission.Decision { return r.Connecting(*q.Host).Decision }
+	about.decided = func(r pipeline.Rights) permission.Decision { return r.DecideConnection(*q.Host).Decision }
 	about.keeps = keepsHost
 	q.ID = newID("host-")
 	return ask.open(its, about, q)

@@ -17,7 +17,7 @@ type PortState string
 const (
 	PortOpen       PortState = "open"
 	PortAsked      PortState = "asked"      // the user is asked about it, or will be
-	PortRefused    PortState = "refused"    // the user has said no
+	PortRefused    PortState = "refused"    // the user refused
 	PortNever      PortState = "never"      // settings keep it in the sandbox
 	PortUnanswered PortState = "unanswered" // no client can be asked
 	PortTaken      PortState = "taken"      // another program of the machine listens on the same port

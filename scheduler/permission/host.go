@@ -71,13 +71,13 @@ func (to contact) unruled() Reason {
 	return Reason{Code: NoRuleHost, About: to.host, Part: to.host, needs: []string{"WebFetch(domain:" + to.name + ")"}}
 }
 
-// Connecting returns the facts of a connection that a program of a call is about to make.
-func Connecting(host string) *Facts { return &Facts{Hosts: []string{host}} }
+// ConnectionFacts returns the facts of a connection that a program of a call is about to make.
+func ConnectionFacts(host string) *Facts { return &Facts{Hosts: []string{host}} }
 
 // DecideHost returns the verdict on such a connection to a host that nothing allows: by the rules
 // that deny it or ask about it, and by the mode. An allow rule for a whole tool does not name it.
 func DecideHost(host string, p Policy) Verdict {
-	c := read(Connecting(host))
+	c := read(ConnectionFacts(host))
 	v := Verdict{Level: level(c.Facts)}
 	denying, doubtful := p.Rules.meeting(DenyList, &c)
 	if len(denying) > 0 {

@@ -143,9 +143,9 @@ func shownKeys(keys []string) string {
 	return ellipsis.Runes(strings.Join(names, ", "), 300)
 }
 
-// Left returns what a process has left at protected paths, as a text for clients: a sentence for each. file is the user's
+// AsideText returns what a process has left at protected paths, as a text for clients: a sentence for each. file is the user's
 // settings file; empty: none.
-func Left(exit sandbox.Exit, file string) string {
+func AsideText(exit sandbox.Exit, file string) string {
 	var said []string
 	for _, d := range exit.Aside() {
 		said = append(said, SandboxDenial{d, allowing(d)}.words(file))

@@ -55,7 +55,7 @@ func (c *Call) askingHosts(watch *stopwatch) func(context.Context, sandbox.Host)
 func (h *hosts) ask(ctx context.Context, to sandbox.Host) sandbox.Answer {
 	for ctx.Err() == nil {
 		rights := h.call.session.Rights(h.call)
-		v, answer := rights.Connecting(to), h.answered(to.Name)
+		v, answer := rights.DecideConnection(to), h.answered(to.Name)
 		switch {
 		case v.Decision == permission.Deny && !v.ByMode:
 			return ""
@@ -114,7 +114,7 @@ func (h *hosts) question(to sandbox.Host, v permission.Verdict, rights *Rights) 
 	if err != nil {
 		panic("BUG: a host that is not JSON")
 	}
-	f := permission.Connecting(to.Name)
+	f := permission.ConnectionFacts(to.Name)
 	v.Text = fmt.Sprintf("A program of this command that calls itself %q waits to connect to port %d of %s. %s A yes counts for all ports, a no for the rest of this call.", to.Program, to.Port, to.Name, v.Text)
 	return Question{
 		Tool: h.call.Name, Title: fmt.Sprintf("%s: connect to %s?", h.call.Title(), to), Input: string(input), Digest: DigestOf(string(input)),
@@ -122,9 +122,9 @@ func (h *hosts) question(to sandbox.Host, v permission.Verdict, rights *Rights) 
 	}
 }
 
-// Connecting returns the verdict on a connection of a call's process to a host, by settings, rules
+// DecideConnection returns the verdict on a connection of a call's process to a host, by settings, rules
 // and mode as they are in these rights.
-func (r *Rights) Connecting(to sandbox.Host) permission.Verdict {
+func (r *Rights) DecideConnection(to sandbox.Host) permission.Verdict {
 	network := r.Confining.Network
 	refusal := (egress.Policy{Allowed: network.Allowed, Denied: network.Denied}).Check(to.Name, to.Port)
 	switch {

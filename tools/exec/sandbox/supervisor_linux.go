@@ -1,7 +1,8 @@
 // The seccomp supervisor: it receives the system calls of a confined tree that could be denied, and
 // notes those that are. The kernel decides by itself. Nothing that the supervisor reads lets a call
-// through, so it does not matter that the tree may change memory meanwhile. Connections are the
-// exception; see connect_linux.go.
+// through, so it does not matter that the tree may change memory meanwhile. There are two exceptions:
+// the supervisor makes connections itself, see connect_linux.go, and has sockets listen itself, see
+// listen_linux.go.
 
 package sandbox
 
