@@ -42,6 +42,7 @@ func comparisons(daemon, bare *server, dir string) []comparison {
 		},
 		outputComparison(daemon, dir),
 		readComparison(daemon, dir),
+		orderComparison(daemon, dir),
 	}
 	if _, err := exec.LookPath("rg"); err == nil {
 		list = append(list, searchComparisons(daemon)...)
