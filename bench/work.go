@@ -41,6 +41,7 @@ func comparisons(daemon, bare *wire.Server, dir string) []ratio.Comparison {
 		},
 		outputComparison(daemon, dir),
 		readComparison(daemon, dir),
+		orderComparison(daemon, dir),
 	}
 	if awake, err := keepingAwake(); err == nil {
 		list = slices.Insert(list, 1, noOpComparison(daemon, bare, dir, "cores kept awake", awake))

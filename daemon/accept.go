@@ -163,7 +163,8 @@ type placed struct {
 	row       *callRow
 	parent    string // as the client names it
 	parentKey string
-	input     string // as it is recorded
+	ahead     []string // keys of the calls that it waits for
+	input     string   // as it is recorded
 }
 
 // place finds the turn and the tool of a tool use.
@@ -205,6 +206,10 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		p.call, p.ended, r.use.Input = nil, *refused, nil
 	} else {
 		row.size, p.use = len(r.use.Input), &p.call.Use
+		if convert.Ordering(t.options) == scheduler.Dependency {
+			pipeline.Arrange(p.call)
+			p.ahead = in.s.queue.Ahead(p.call, parentKey)
+		}
 	}
 	return p
 }
@@ -231,6 +236,7 @@ func (in inlet) admit(p *placed) error {
 		numbering = p.turn.numbering[p.parentKey]
 		if p.call != nil {
 			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
+			accepted.WaitsFor = convert.Each(p.ahead, its.ledger.idOf)
 		}
 		e := in.book(its, p, accepted)
 		if p.call == nil || len(e.Body) > postponeBytes || !in.s.mayPostpone(p.call, "", p.turn.ordered != nil) {

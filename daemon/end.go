@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -145,17 +146,14 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 }
 
 // changesOf applies what a call changes in the session, and returns the record of it: at once
-// if the call is serial, otherwise together with those that ran beside it, in the order in which
-// they were sent.
+// if the call is serial or those that depend on the change wait for it, otherwise together with
+// those that ran beside it, in the order in which they were sent.
 func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
 	its.ledger.running--
 	mine := change{&c.Use, changes, its.shell.given[c.Key]}
 	delete(its.shell.given, c.Key)
-	if !c.Concurrent() {
-		return rec.apply(its, []change{mine})
-	}
 	its.ledger.deferred = append(its.ledger.deferred, mine)
-	if its.ledger.running > 0 {
+	if its.ledger.running > 0 && c.Concurrent() && convert.Ordering(its.ledger.turns[c.Use.Turn].options) == scheduler.Batched {
 		return nil
 	}
 	batch := its.ledger.deferred

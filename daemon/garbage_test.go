@@ -254,7 +254,6 @@ func TestBadAttach(t *testing.T) {
 		{`{"roots":["ROOT"],"client_tools":[{"name":"x"}]}`, codes.InvalidArgument, "invalid_client_tool"},
 		{`{"roots":["ROOT"],"client_tools":[{"name":"x","description":" "}]}`, codes.InvalidArgument, "invalid_client_tool"},
 		{`{"roots":["ROOT"],"client_tools":[{"name":"x","description":"` + strings.Repeat("y", 20_000) + `"}]}`, codes.InvalidArgument, "invalid_client_tool"},
-		{`{"roots":["ROOT"],"options":{"ordering":"ORDERING_DEPENDENCY"}}`, codes.FailedPrecondition, "not_served"},
 		{`{"roots":["ROOT"],"options":{"settings_json":"{"}}`, codes.InvalidArgument, "invalid_settings"},
 		{`{"roots":["ROOT"],"options":{"max_concurrency":0}}`, codes.InvalidArgument, "invalid_option"},
 		{`{"roots":["ROOT"],"options":{"max_concurrency":101}}`, codes.InvalidArgument, "invalid_option"},

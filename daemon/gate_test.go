@@ -16,6 +16,8 @@ type passage struct {
 	Name   string `json:"name"`
 	Writes bool   `json:"writes,omitempty" jsonschema:"it counts as a program of unknown effect"`
 	Panics bool   `json:"panics,omitempty"`
+	Reads  string `json:"reads,omitempty" jsonschema:"a file or directory that it declares"`
+	Edits  string `json:"edits,omitempty" jsonschema:"a file that it declares to change"`
 }
 
 // gate is the tool with its calls, by the name in their input.
@@ -34,10 +36,21 @@ type passing struct {
 func newGate(spec tools.Spec) *gate {
 	g := &gate{calls: map[string]*passing{}}
 	g.Tool = tools.New(spec, tools.Funcs[passage]{
-		Effects: func(p passage) tools.Effects { return tools.Effects{Opaque: p.Writes, Reason: "it is a gate"} },
+		Effects: passage.effects,
 		Run:     g.run,
 	})
 	return g
+}
+
+func (p passage) effects() tools.Effects {
+	e := tools.Effects{Opaque: p.Writes, Reason: "it is a gate"}
+	if p.Reads != "" {
+		e.Reads = []tools.Path{{Name: p.Reads, Tree: true}}
+	}
+	if p.Edits != "" {
+		e.Writes = []tools.Path{{Name: p.Edits}}
+	}
+	return e
 }
 
 // gateTool is a gate that behaves as Bash does: interruptible, and its failure aborts its siblings.

@@ -148,10 +148,15 @@ func (j *judge) Rights(*pipeline.Call) pipeline.Rights {
 func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 	mode := modeOf(b.options, st.settings)
 	patterns, managed := st.settings.Patterns()
+	var diagnosed func(real string) bool
+	if st.settings.DiagnosticsAfterEdit {
+		diagnosed = j.languages.Runs
+	}
 	return pipeline.Rights{
 		UserFile: j.daemon.user.settings, Modes: modesOpen(b.options, st.settings, j.daemon.user.settings),
 		Policy:    permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape},
 		Confining: st.confining, Anchors: st.anchors, Places: st.places, ReadState: j.readState, Hooks: st.hooks,
+		Diagnosed: diagnosed,
 		Runner: hook.Runner{
 			Processes: j.daemon.runner, ProjectDir: j.meta.Roots[0], Dir: st.places.Disk(b.shell.dir),
 			Environ:     b.shell.vars.under(st.settings).base, // no call steers what judges it

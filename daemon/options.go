@@ -121,20 +121,15 @@ const maxNamed = 1000
 // is open.
 const maxSettings = 256 << 10
 
-// checkOptions refuses what is not served or makes no sense. others are tools beside the built-in
+// checkOptions refuses what makes no sense. others are tools beside the built-in
 // ones that the client brings along.
 func (d *Daemon) checkOptions(o *tooldv1.Options, others []string) error {
-	unserved := func(field string) error {
-		return apierror.Preconditionf("not_served", "options."+field, "options.%s is not served by this daemon yet. Leave it unset.", field)
-	}
 	invalid := func(field, format string, args ...any) error {
 		return apierror.Invalidf("invalid_option", "options."+field, "options.%s %s.", field, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case o == nil:
 		return nil
-	case o.GetOrdering() == tooldv1.Ordering_ORDERING_DEPENDENCY:
-		return unserved("ordering")
 	case o.MaxConcurrency != nil && (o.GetMaxConcurrency() < 1 || o.GetMaxConcurrency() > scheduler.MaxConcurrency):
 		return invalid("max_concurrency", "is %d, but must be 1 to %d", o.GetMaxConcurrency(), scheduler.MaxConcurrency)
 	}

@@ -67,6 +67,7 @@ func (in inlet) beginTurn(id string) *turn {
 		its.ledger.turns[t.number] = t
 	})
 	in.s.queue.SetFeed(convert.Feed(t.options))
+	in.s.queue.SetOrdering(convert.Ordering(t.options))
 	in.s.queue.SetConcurrency(cmp.Or(int(t.options.GetMaxConcurrency()), scheduler.DefaultConcurrency))
 	return t
 }

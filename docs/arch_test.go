@@ -104,7 +104,7 @@ var imports = map[string][]string{
 	"scheduler/hook":       {"scheduler/permission", "tools/text/ellipsis", "tools/fs/pathname", "tools/text/redact", "tools/exec/sandbox", "tools/exec/shell"},
 	"scheduler/permission": {"tools/exec/shell", "tools/fs/gitdir", "tools/fs/pathname", "tools/fs/walk", "tools/text/ellipsis"},
 	"scheduler/pipeline": {
-		"scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
+		"scheduler", "scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
 		"tools/fs/pathname", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/shell/damage", "tools/exec/spool", "tools/fs/walk",
 		"tools/fs/workspace", "tools/net/egress",
 	},

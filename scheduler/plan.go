@@ -13,16 +13,17 @@ const (
 	MaxConcurrency     = 100
 )
 
-// A Plan is the order of one session's calls. Calls form one FIFO, whatever their turn:
-// neighbouring concurrent calls run beside each other, a serial call runs alone. A nested call is
-// ordered among the calls of its parent only and takes no place but inside its parent's.
+// A Plan is the order of one session's calls. Calls form one row, whatever their turn, and a call
+// starts when it conflicts with none before it that has not ended. The ordering of its turn decides
+// what it conflicts with. A nested call is ordered among the calls of its parent only and takes no
+// place but inside its parent's.
 //
 // Its methods change the state and record what the owner must do, which Steps returns. A Plan is
 // not safe for concurrent use.
 type Plan struct {
 	concurrency int
-	feed        Feed
-	closed      error // why every further call is skipped; nil while open
+	how         manner // of turns that begin
+	closed      error  // why every further call is skipped; nil while open
 
 	calls     map[string]*call // waiting and running
 	arrivals  uint64
@@ -30,6 +31,7 @@ type Plan struct {
 	lanes     []*lane // root, and of the calls that something was nested in
 	returning []*call // that wait for a slot again, in the order of their requests
 	turns     turns
+	looks     bool // there was a call in the Dependency ordering, so some may have to be looked at again
 	steps     []Step
 }
 
@@ -41,6 +43,7 @@ const (
 	StepResume                    // Task, which is outside, has its slot again
 	StepStop                      // cancel Task, which runs, with Cause; at most once for each task
 	StepSkip                      // Task will never run, because of Cause
+	StepLook                      // have Task look at what it touches, and call Looked; it waits
 	StepTurnEnded                 // EndTurn has been called for Turn and each of its calls has ended; once, in turn order; a Scheduler ignores it
 )
 
@@ -52,10 +55,10 @@ type Step struct {
 	Turn  uint64
 }
 
-// NewPlan returns an empty plan; see SetFeed and SetConcurrency.
+// NewPlan returns an empty plan; see SetFeed, SetOrdering and SetConcurrency.
 func NewPlan(feed Feed, concurrency int) *Plan {
 	root := &lane{}
-	p := &Plan{feed: feed, calls: make(map[string]*call), root: root, lanes: []*lane{root}}
+	p := &Plan{how: manner{feed: feed}, calls: make(map[string]*call), root: root, lanes: []*lane{root}}
 	p.SetConcurrency(concurrency)
 	return p
 }
@@ -65,7 +68,10 @@ func NewPlan(feed Feed, concurrency int) *Plan {
 func (p *Plan) SetConcurrency(n int) { p.concurrency = min(max(n, 1), MaxConcurrency) }
 
 // SetFeed sets the Feed of turns that begin from now on.
-func (p *Plan) SetFeed(feed Feed) { p.feed = feed }
+func (p *Plan) SetFeed(feed Feed) { p.how.feed = feed }
+
+// SetOrdering sets the Ordering of turns that begin from now on. At first it is Batched.
+func (p *Plan) SetOrdering(ordering Ordering) { p.how.ordering = ordering }
 
 // Slots returns how many slots the session takes up.
 func (p *Plan) Slots() int { return p.root.slots }
@@ -89,7 +95,7 @@ func (p *Plan) Steps(yield func(Step) bool) {
 // running call. It is skipped at once if its turn, its siblings or its parent have been stopped,
 // with the same cause.
 func (p *Plan) Add(t Task, parent string) {
-	turn := p.turns.get(t.Turn(), p.feed)
+	turn := p.turns.get(t.Turn(), p.how)
 	var above *call
 	if parent != "" {
 		above = p.calls[parent]
@@ -99,14 +105,29 @@ func (p *Plan) Add(t Task, parent string) {
 		return
 	}
 	p.arrivals++
-	c := &call{
-		task: t, id: t.ID(), concurrent: t.Concurrent(),
-		arrival: p.arrivals, turn: turn, lane: p.laneOf(above),
-	}
+	p.looks = p.looks || turn.ordering == Dependency
+	c := newCall(t, turn, p.laneOf(above), p.arrivals)
 	p.calls[c.id] = c
 	turn.open++
-	c.lane.waiting = append(c.lane.waiting, c)
+	c.lane.calls = append(c.lane.calls, c)
+	c.known = above != nil || !turn.held()
+	c.waitFor(c.lane.inFront(c, c))
 }
+
+// newCall returns the call of a task. In the Batched ordering a concurrent call may read anything
+// and a serial one may change anything.
+func newCall(t Task, turn *turn, l *lane, arrival uint64) *call {
+	c := &call{task: t, id: t.ID(), arrival: arrival, turn: turn, lane: l, touches: Footprint{Everything: true}}
+	switch {
+	case turn.ordering == Dependency:
+		c.touches = t.Touches()
+	case t.Concurrent():
+		c.touches = readsAnything
+	}
+	return c
+}
+
+var readsAnything = Footprint{Reads: []Place{Anywhere}}
 
 func (p *Plan) refusal(t Task, turn *turn, parent string, above *call) error {
 	_, duplicate := p.calls[t.ID()]
@@ -156,7 +177,7 @@ func (p *Plan) Start(room int) bool {
 		c.hold(1)
 		p.steps = append(p.steps, Step{Kind: StepResume, Task: c.task})
 	default:
-		c.lane.enter()
+		c.lane.enter(c)
 		p.steps = append(p.steps, Step{Kind: StepStart, Task: c.task})
 	}
 	return true
@@ -177,8 +198,8 @@ func (p *Plan) next(room int) *call {
 	}
 	var first *call
 	for _, l := range p.lanes {
-		if l.admits(p.concurrency) && p.cost(l.waiting[0]) <= room && (first == nil || l.waiting[0].arrival < first.arrival) {
-			first = l.waiting[0]
+		if c := l.first(p.concurrency); c != nil && p.cost(c) <= room && (first == nil || c.arrival < first.arrival) {
+			first = c
 		}
 	}
 	return first
@@ -212,36 +233,56 @@ func (p *Plan) Return(id string) {
 }
 
 // Separate releases the slot of a running call, which keeps its place, and requests it again for
-// the time when no other call of its lane runs. Until the call has ended, no other starts there.
+// the time when no other call of its lane runs, and none that arrived before it waits. Until the
+// call has ended, no later one starts there.
 // Several such calls continue one after the other, by arrival.
 func (p *Plan) Separate(id string) {
 	c := p.mustRun(id)
 	c.hold(0)
 	if !c.apart {
-		c.apart = true
+		c.apart, c.touches = true, Footprint{Everything: true}
 		c.lane.apart++
+		p.moved(c)
 	}
 	p.Return(id)
 }
 
 // Finish ends a running call. Its nested calls are skipped or stopped, and its place is free when
 // all of those have ended. A non-nil abort skips its waiting siblings and stops the running ones
-// (those of the same turn and the same parent), unless they were stopped before.
+// (those of the same turn and the same parent), unless they were stopped before. In the Dependency
+// ordering siblings that arrived before it continue: they may have changed something already, and
+// would have come first.
 func (p *Plan) Finish(id string, abort error) {
 	c := p.mustRun(id)
 	c.hold(0)
 	p.leaveReturning(c)
-	p.close(c)
+	p.close(c, ended)
 	p.stopNested(c, ErrParentNotRunning)
 	if abort != nil {
 		c.turn.abort(c.lane, abort)
-		p.stop(abort, nil, func(d *call) bool { return d.lane == c.lane && d.turn == c.turn })
+		p.stop(abort, nil, func(d *call) bool {
+			return d.lane == c.lane && d.turn == c.turn && (c.turn.ordering == Batched || d.arrival > c.arrival)
+		})
 	}
 	p.sweep()
-	for _, l := range c.free() {
-		p.lanes = slices.DeleteFunc(p.lanes, func(m *lane) bool { return m == l })
-	}
+	p.free(c)
 	p.endTurns()
+}
+
+// free frees the place of a call that has ended, unless something nested in it still runs; the last
+// of those then does it.
+func (p *Plan) free(c *call) {
+	if c.inner != nil {
+		if c.inner.places > 0 {
+			return
+		}
+		p.lanes = slices.DeleteFunc(p.lanes, func(l *lane) bool { return l == c.inner })
+	}
+	c.lane.leave(c)
+	p.passed(c)
+	if parent := c.lane.parent; parent != nil && parent.state == ended {
+		p.free(parent)
+	}
 }
 
 func (p *Plan) mustRun(id string) *call {
@@ -252,8 +293,8 @@ func (p *Plan) mustRun(id string) *call {
 	return c
 }
 
-func (p *Plan) close(c *call) {
-	c.state = ended
+func (p *Plan) close(c *call, how state) {
+	c.state = how
 	c.turn.open--
 	delete(p.calls, c.id)
 }
@@ -264,8 +305,9 @@ func (p *Plan) leaveReturning(c *call) {
 
 // EndTurn records that no further call of the turn will come, except nested ones.
 func (p *Plan) EndTurn(number uint64) {
-	if turn := p.turns.get(number, p.feed); turn != nil {
+	if turn := p.turns.get(number, p.how); turn != nil {
 		turn.told = true
+		p.release(turn)
 		p.endTurns()
 	}
 }

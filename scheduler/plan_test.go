@@ -11,11 +11,17 @@
 //	cancel CALL | cancel turn TURN | interrupt [sparing CALL...] | drain | close
 //	endturn TURN...
 //	feed streaming | feed at end of turn
+//	ordering batched | ordering dependency
+//	look CALL [PATH]                it was looked at again, and touches PATH now
+//	ahead TURN [under CALL] CALL    what it would wait for, the latest first
 //	concurrency N                   of the session
 //	limit N                         slots that the daemon has for this session
 //	number TURN CALL...             the batches, by position
 //
-// A call is named after what it does, with digits to tell it from others.
+// A call is named after what it does, with digits to tell it from others. In the
+// dependency ordering it touches the path behind a colon: what is serial changes
+// it, what is concurrent reads it. Without a path a serial call touches everything,
+// and a concurrent one nothing.
 
 package scheduler
 
@@ -49,12 +55,38 @@ type name struct {
 func (n name) ID() string   { return n.id }
 func (n name) Turn() uint64 { return n.turn }
 
-func (n name) Concurrent() bool {
-	return slices.Contains(concurrentCalls, strings.TrimRight(n.id, "0123456789"))
+func (n name) Concurrent() bool { return slices.Contains(concurrentCalls, kindOf(n.id)) }
+
+// Aborts: of the calls in the scripts those of Bash abort their siblings.
+func (n name) Aborts() bool { return strings.HasPrefix(n.id, "Bash") }
+
+func (n name) Touches() Footprint { return n.at(pathIn(n.id)) }
+
+// at returns what the call touches if its path leads there; "": it has none.
+func (n name) at(path string) Footprint {
+	switch {
+	case n.Concurrent() && path == "":
+		return Footprint{}
+	case path == "":
+		return Footprint{Everything: true}
+	case n.Concurrent():
+		return Footprint{Reads: []Place{{Path: "/" + path + "/"}}}
+	}
+	return Footprint{Writes: []Place{{Path: "/" + path + "/"}}}
+}
+
+func kindOf(id string) string {
+	kind, _, _ := strings.Cut(id, ":")
+	return strings.TrimRight(kind, "0123456789")
+}
+
+func pathIn(id string) string {
+	_, path, _ := strings.Cut(id, ":")
+	return strings.TrimRight(path, "0123456789")
 }
 
 func newName(t *testing.T, id string, turn uint64) name {
-	kind := strings.TrimRight(id, "0123456789")
+	kind := kindOf(id)
 	if !slices.Contains(concurrentCalls, kind) && !slices.Contains(serialCalls, kind) {
 		t.Fatalf("no such call: %q", id)
 	}
@@ -138,6 +170,17 @@ func (p *player) command(words []string) (answers []string) {
 		}
 	case "feed":
 		p.plan.SetFeed(map[string]Feed{"streaming": Streaming, "at end of turn": AtEndOfTurn}[strings.Join(args, " ")])
+	case "ordering":
+		p.plan.SetOrdering(map[string]Ordering{"batched": Batched, "dependency": Dependency}[args[0]])
+	case "look":
+		c := p.plan.calls[args[0]]
+		if c == nil || !c.looking {
+			p.Fatalf("%q: %s is not looked at", words, args[0])
+		}
+		p.plan.Looked(args[0], c.task.(name).at(append(args, pathIn(args[0]))[1]))
+	case "ahead":
+		turn, calls, parent := p.parse(args)
+		return []string{strings.Join(p.plan.Ahead(newName(p.T, calls[0], turn), parent), " ")}
 	case "concurrency":
 		p.plan.SetConcurrency(int(p.number(args[0])))
 	case "limit":
@@ -157,13 +200,19 @@ func (p *player) start() {
 }
 
 func (p *player) add(args []string) {
-	turn, calls, parent := p.number(args[0]), args[1:], ""
-	if calls[0] == "under" {
-		parent, calls = calls[1], calls[2:]
-	}
+	turn, calls, parent := p.parse(args)
 	for _, id := range calls {
 		p.plan.Add(newName(p.T, id, turn), parent)
 	}
+}
+
+// parse takes "TURN [under CALL] CALL..." apart.
+func (p *player) parse(args []string) (turn uint64, calls []string, parent string) {
+	turn, calls = p.number(args[0]), args[1:]
+	if calls[0] == "under" {
+		parent, calls = calls[1], calls[2:]
+	}
+	return turn, calls, parent
 }
 
 func (p *player) stop(how string, args []string) {
@@ -224,6 +273,8 @@ func spell(p *Plan) (lines []string) {
 			what = "resume"
 		case StepStop:
 			what = "stop, " + step.Cause.Error() + ":"
+		case StepLook:
+			what = "look"
 		case StepSkip:
 			what = "skip, " + step.Cause.Error() + ":"
 		case StepTurnEnded:

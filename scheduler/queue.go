@@ -64,6 +64,20 @@ func (q *Queue) SetFeed(feed Feed) {
 	q.change(func(p *Plan) { p.SetFeed(feed) })
 }
 
+// SetOrdering sets the Ordering of turns that begin from now on.
+func (q *Queue) SetOrdering(ordering Ordering) {
+	q.change(func(p *Plan) { p.SetOrdering(ordering) })
+}
+
+// Ahead does what Plan.Ahead does. It returns nil once the scheduler is closed.
+func (q *Queue) Ahead(t Task, parent string) []string {
+	answer := make(chan []string, 1) // the loop must not wait for the caller
+	if !q.scheduler.do(func() { answer <- q.plan.Ahead(t, parent) }) {
+		return nil
+	}
+	return <-answer
+}
+
 // Wait waits until no call is waiting or running, and then returns nil, or the cause of ctx.
 func (q *Queue) Wait(ctx context.Context) error {
 	return wait(ctx, func(request func()) bool {

@@ -13,8 +13,16 @@ import (
 	"testing"
 )
 
+// batched is what a task of a turn in the Batched ordering is not asked for.
+type batched struct{}
+
+func (batched) Touches() Footprint { return Footprint{} }
+func (batched) Look() Footprint    { return Footprint{} }
+func (batched) Aborts() bool       { return false }
+
 // A scripted task does what its function does.
 type scripted struct {
+	batched
 	id   string
 	turn uint64
 	run  func(ctx context.Context, outside func(func()) error) error

@@ -169,6 +169,8 @@ func (s *Scheduler) perform(q *Queue) {
 			q.runs[step.Task.ID()].cancel(step.Cause)
 		case StepSkip:
 			step.Task.Skip(step.Cause)
+		case StepLook:
+			s.look(q, step.Task)
 		}
 	}
 	if q.idle != nil && q.plan.Idle() {
@@ -185,6 +187,14 @@ func (s *Scheduler) start(q *Queue, t Task) {
 	s.tasks.Go(func() {
 		abort := t.Run(r.ctx, r.outside, r.alone)
 		s.do(func() { s.finish(r, abort) })
+	})
+}
+
+// look has t look at what it touches.
+func (s *Scheduler) look(q *Queue, t Task) {
+	s.tasks.Go(func() {
+		found := t.Look()
+		q.change(func(p *Plan) { p.Looked(t.ID(), found) })
 	})
 }
 

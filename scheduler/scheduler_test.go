@@ -33,6 +33,7 @@ func (d *diary) note(format string, args ...any) {
 
 // A timed call takes some time, and ends at once when it is told to stop.
 type timed struct {
+	batched
 	id     string
 	turn   uint64
 	serial bool

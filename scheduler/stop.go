@@ -21,7 +21,7 @@ func (p *Plan) Stop(id string, cause error) {
 // all if it is nil; whatever is nested in those stops with them. A turn that is
 // not known begins.
 func (p *Plan) StopTurn(number uint64, cause error, which func(Task) bool) {
-	turn := p.turns.get(number, p.feed)
+	turn := p.turns.get(number, p.how)
 	if turn == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *Plan) stop(cause error, which func(Task) bool, selected func(*call) boo
 	for _, c := range p.inOrder(selected) {
 		switch {
 		case c.state == waiting:
-			p.close(c)
+			p.close(c, skipped)
 			c.lane.skipped = true
 			p.steps = append(p.steps, Step{Kind: StepSkip, Task: c.task, Cause: cause})
 		case c.state == running && c.stopped == nil && (which == nil || which(c.task)):
@@ -82,13 +82,30 @@ func (p *Plan) stopNested(c *call, cause error) {
 	}
 }
 
-// sweep takes the skipped calls out of the lanes, once for all that were skipped
-// together.
+// sweep takes the skipped calls out of the lanes, once for all that were skipped together, and lets
+// go on what waited for them.
 func (p *Plan) sweep() {
 	for _, l := range p.lanes {
-		if l.skipped {
-			l.waiting = slices.DeleteFunc(l.waiting, func(c *call) bool { return c.state == ended })
-			l.skipped = false
+		if !l.skipped {
+			continue
+		}
+		l.skipped = false
+		var gone []*call
+		l.calls = slices.DeleteFunc(l.calls, func(c *call) bool {
+			if c.state == skipped {
+				c.waitFor(nil)
+				gone = append(gone, c)
+			}
+			return c.state == skipped
+		})
+		for _, c := range l.calls {
+			if c.front != nil && c.front.state == skipped {
+				p.review(c)
+			}
+			if c.state == waiting && slices.ContainsFunc(gone, func(d *call) bool { return d.touches.Everything && d.arrival < c.arrival }) {
+				c.stale = true // what has run before them may have changed where its names lead
+				p.lookAgain(c)
+			}
 		}
 	}
 }

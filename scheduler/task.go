@@ -6,8 +6,8 @@
 // between them without a lock. A [Queue] is one session's handle on it.
 //
 // The package does not know gRPC, tools, permissions or files, nor why a
-// call is stopped: it orders tasks that say of themselves whether they are
-// concurrent, and hands causes through without looking into them.
+// call is stopped: it orders tasks that report whether they are concurrent,
+// or what they touch, and passes causes on without looking into them.
 package scheduler
 
 // The contract with the package's caller, and the causes that the package makes itself.
@@ -17,16 +17,27 @@ import (
 	"errors"
 )
 
-// A Task is one call that can be ordered. Exactly one of Run and Skip is called, once. ID, Turn and
-// Concurrent always return the same values.
+// A Task is one call that can be ordered. Exactly one of Run and Skip is called, once. ID, Turn,
+// Concurrent and Aborts always return the same values.
 type Task interface {
 	// ID is unique among the session's open tasks, whatever their turn.
 	ID() string
 	// Turn numbers the model message that the call belongs to. Turns of a
 	// session count upwards from 1, not necessarily without gaps.
 	Turn() uint64
-	// Concurrent reports whether the call may run beside other concurrent ones.
+	// Concurrent reports whether the call may run beside other concurrent ones. It decides in the
+	// Batched ordering, the next three methods in the Dependency ordering.
 	Concurrent() bool
+	// Touches returns what the call touches, as far as that is known when it is added. It must not
+	// block.
+	Touches() Footprint
+	// Look returns what the call touches as things now stand. It is called on a goroutine of its
+	// own while the call waits, once those that it waited for have ended, and may block. The task
+	// may be skipped meanwhile. It is never called twice at the same time, and has returned before
+	// Run is called.
+	Look() Footprint
+	// Aborts reports whether the call aborts its siblings if it fails.
+	Aborts() bool
 
 	// Run carries out the call, on its own goroutine; it must not panic. The context has no values
 	// and no deadline, and is cancelled with the cause of the first stop that reaches the running

@@ -18,11 +18,28 @@ const (
 	AtEndOfTurn
 )
 
+// Ordering is which calls of a turn wait for which earlier ones.
+type Ordering uint8
+
+const (
+	// Batched: neighbouring concurrent calls run beside each other, a serial call runs alone.
+	Batched Ordering = iota
+	// Dependency: a call waits for the earlier calls that it conflicts with by their Footprints. If
+	// it changes something, it also waits for those whose failure would abort it.
+	Dependency
+)
+
+// manner is how the calls of a turn are ordered. It is decided when the turn begins.
+type manner struct {
+	feed     Feed
+	ordering Ordering
+}
+
 type turn struct {
 	number uint64
-	feed   Feed
-	told   bool // EndTurn was called
-	open   int  // calls that have neither ended nor been skipped
+	manner
+	told bool // EndTurn was called
+	open int  // calls that have neither ended nor been skipped
 	// cause is why every further call of the turn is skipped; nil: it is not.
 	cause error
 	// aborted holds such causes for single lanes.
@@ -65,7 +82,7 @@ type turns struct {
 
 // get returns the turn of that number, and begins it if it is new. It returns nil if the turn has
 // ended.
-func (ts *turns) get(number uint64, feed Feed) *turn {
+func (ts *turns) get(number uint64, how manner) *turn {
 	if number <= ts.last {
 		return nil
 	}
@@ -73,7 +90,7 @@ func (ts *turns) get(number uint64, feed Feed) *turn {
 		return cmp.Compare(t.number, n)
 	})
 	if !found {
-		ts.open = slices.Insert(ts.open, at, &turn{number: number, feed: feed})
+		ts.open = slices.Insert(ts.open, at, &turn{number: number, manner: how})
 	}
 	return ts.open[at]
 }

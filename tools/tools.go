@@ -158,6 +158,13 @@ type Effects struct {
 	// Session is set if the action changes what later calls see of the session: working directory,
 	// environment, background tasks.
 	Session bool
+	// State names the part of the session's state that the action changes, if no action but those
+	// with the same State depends on it; empty: none. In the dependency ordering such actions keep
+	// their order.
+	State string
+	// ReadsMore is set if the action reads more than Reads lists. It has no influence on
+	// permission.
+	ReadsMore bool
 	// Unconfined is set if the action asks to run outside the sandbox.
 	Unconfined bool
 	// Spills is set if the action only reads, and its programs may make temporary files for that.

@@ -30,7 +30,7 @@ func Event(use *pipeline.Use, event pipeline.Event) *tooldv1.ExecuteResponse {
 	case pipeline.Accepted:
 		r.Event = &tooldv1.ExecuteResponse_Accepted{Accepted: &tooldv1.Accepted{
 			ToolUseId: use.ID, Name: Short(use.Name), Index: uint32(use.Index), Batch: uint32(e.Batch), Concurrent: e.Concurrent,
-			ParentToolUseId: e.Parent, Title: Shortened(displayed(e.Title), ShownReason),
+			WaitsFor: e.WaitsFor, ParentToolUseId: e.Parent, Title: Shortened(displayed(e.Title), ShownReason),
 		}}
 	case pipeline.Asked:
 		r.Event = &tooldv1.ExecuteResponse_Question{Question: Question(use, e.Question)}

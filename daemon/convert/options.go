@@ -21,6 +21,14 @@ func Feed(o *tooldv1.Options) scheduler.Feed {
 	return scheduler.Streaming
 }
 
+// Ordering returns which calls of a turn wait for which.
+func Ordering(o *tooldv1.Options) scheduler.Ordering {
+	if o.GetOrdering() == tooldv1.Ordering_ORDERING_DEPENDENCY {
+		return scheduler.Dependency
+	}
+	return scheduler.Batched
+}
+
 // Policy returns which failed call stops the others of its turn.
 func Policy(o *tooldv1.Options) pipeline.Policy {
 	if o.GetSiblingAbort() == tooldv1.SiblingAbort_SIBLING_ABORT_UNSPECIFIED {

@@ -147,6 +147,9 @@ type Rights struct {
 	ReadState *workspace.ReadState // what the session has read of them
 	Hooks     *hook.Set
 	Runner    hook.Runner // runs the hooks
+	// Diagnosed reports whether a change of the file is followed by diagnostics of a language
+	// server; nil: none is.
+	Diagnosed func(real string) bool
 	// UserFile is the user's settings file. Modes are the permission modes that a change of it
 	// could set for the session.
 	UserFile string
@@ -184,12 +187,12 @@ func DigestOf(input string) string { return fmt.Sprintf("%x", sha256.Sum256([]by
 // A Call is one accepted, valid tool use. It is a scheduler's task.
 type Call struct {
 	Use
-	Tool       tools.Tool
-	session    Session
-	accepted   time.Time
-	concurrent bool
-	started    atomic.Bool // its action has begun
-	ahead      lookout
+	Tool tools.Tool
+	position
+	session  Session
+	accepted time.Time
+	started  atomic.Bool // its action has begun
+	ahead    lookout
 
 	mu            sync.Mutex // held while the action is used
 	parsed        parsed
@@ -262,7 +265,8 @@ func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended)
 	if c.parsed, err = c.parse(use.Input); err != nil {
 		return nil, new(Refuse(err))
 	}
-	c.concurrent = c.parsed.effects.Concurrent()
+	c.declared = c.parsed.effects
+	c.concurrent = c.declared.Concurrent()
 	c.Input = nil // parsed has it
 	return c, nil
 }
@@ -302,9 +306,6 @@ func (c *Call) ID() string { return c.Key }
 
 // Turn returns the number of the call's turn.
 func (c *Call) Turn() uint64 { return c.Use.Turn }
-
-// Concurrent reports whether the call may run beside others. The result never changes.
-func (c *Call) Concurrent() bool { return c.concurrent }
 
 // Interruptible reports whether a user's interrupt stops the call: because of its tool, or because
 // it has not begun to act.

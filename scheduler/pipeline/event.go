@@ -17,10 +17,11 @@ type Event interface{ event() }
 
 // Accepted means that a tool use became a call. It is the first event of each call.
 type Accepted struct {
-	Batch      int    // within the turn, from 1; 0: the call ends at once
-	Concurrent bool   // it may run beside its neighbours
-	Parent     string // the client's id of the call that it is nested in; empty: none
-	Title      string // one line; empty: it could not become a call
+	Batch      int      // within the turn, from 1; 0: the call ends at once
+	Concurrent bool     // it may run beside its neighbours
+	WaitsFor   []string // the client's ids of calls that it conflicts with; only in the Dependency ordering
+	Parent     string   // the client's id of the call that it is nested in; empty: none
+	Title      string   // one line; empty: it could not become a call
 }
 
 // Asked means that a call waits for an answer.

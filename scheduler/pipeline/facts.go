@@ -120,14 +120,7 @@ type scene struct {
 
 // add resolves one declared path and notes it among the facts.
 func (s scene) add(ctx context.Context, path tools.Path, write bool) (workspace.Path, error) {
-	resolve := s.Places.Resolve
-	switch {
-	case path.Literal:
-		resolve = s.Places.Literal
-	case path.Entry:
-		resolve = s.Places.ResolveEntry
-	}
-	real, err := resolve(s.dir, path.Name)
+	real, err := resolve(s.Places, s.dir, path)
 	if err != nil {
 		return real, err
 	}
@@ -156,6 +149,17 @@ func (s scene) add(ctx context.Context, path tools.Path, write bool) (workspace.
 	a.Below = s.below(ctx, &a, command)
 	s.f.Accesses = append(s.f.Accesses, a)
 	return real, nil
+}
+
+// resolve returns where a declared path leads.
+func resolve(places *workspace.Workspace, dir string, path tools.Path) (workspace.Path, error) {
+	switch {
+	case path.Literal:
+		return places.Literal(dir, path.Name)
+	case path.Entry:
+		return places.ResolveEntry(dir, path.Name)
+	}
+	return places.Resolve(dir, path.Name)
 }
 
 // deniesRead keeps the call's own searches from files that a rule denies reading, or asks about and has not been asked.

@@ -79,11 +79,11 @@ func (c *Call) way(ctx context.Context, env *tools.Env) (ended Ended) {
 // each wait everything is judged again, by what then holds: a yes counts for what was asked, and passes nothing that
 // denies.
 //
-// A call that was accepted as one that may run beside others, and turns out to change something, goes on alone. It is judged again
-// then too.
+// A call that was accepted as one that may run beside others, and turns out to touch more than was known, goes on alone. It is
+// judged again then too.
 func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 	var yes *Question
-	alone := !c.concurrent
+	alone := c.runsAlone()
 	for heard := ""; ; {
 		if err := c.check(ctx, env); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 		}
 		permitted := v.Decision == permission.Allow || yes != nil && yes.covers(q)
 		switch {
-		case permitted && (alone || c.parsed.effects.Concurrent() && !c.facts.Opaque):
+		case permitted && (alone || c.keeps(c.parsed.effects) && !c.facts.Opaque):
 			c.verdict = v
 			if v.Decision == permission.Allow {
 				c.session.Withdraw(c, "the question is no longer needed")
@@ -208,9 +208,9 @@ func (c *Call) replace(input json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if c.concurrent && !other.effects.Concurrent() {
+	if !c.keeps(other.effects) {
 		return fault.Deniedf("widened_input",
-			"The input was replaced by one that would change state, but the call was accepted as one that may run beside others. Send it as a new call.")
+			"The input was replaced by one that would change or read something else, but the call was accepted as one that may run beside others. Send it as a new call.")
 	}
 	c.parsed = other
 	return nil

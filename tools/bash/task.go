@@ -45,7 +45,7 @@ func OutputTool() tools.Tool {
 	}
 	return tools.New(spec, tools.Funcs[outputInput]{
 		Validate: validateOutput,
-		Effects:  func(outputInput) tools.Effects { return tools.Effects{} },
+		Effects:  func(outputInput) tools.Effects { return tools.Effects{State: "cursors"} },
 		Run:      runOutput,
 	})
 }

@@ -101,7 +101,7 @@ func validate(in *Input) error {
 
 // effects declares that the server reads the whole project, and so do the answers.
 func effects(in Input) tools.Effects {
-	return tools.Effects{Reads: []tools.Path{{Name: in.FilePath}, {Name: ".", Tree: true}}}
+	return tools.Effects{Reads: []tools.Path{{Name: in.FilePath}, {Name: ".", Tree: true}}, ReadsMore: true}
 }
 
 // check checks that the file exists, and that a server is configured for it.

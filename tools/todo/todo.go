@@ -38,7 +38,7 @@ func Tool() tools.Tool {
 	spec := tools.Spec{Name: "TodoWrite", Description: description, ReadOnly: true}
 	return tools.New(spec, tools.Funcs[Input]{
 		Validate: validate,
-		Effects:  func(Input) tools.Effects { return tools.Effects{} },
+		Effects:  func(Input) tools.Effects { return tools.Effects{State: "todo list"} },
 		Run:      run,
 	})
 }

@@ -50,7 +50,7 @@ type Found struct {
 func Tool() tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "ToolSearch", Description: description, ReadOnly: true, MaxResultChars: 100_000,
-	}, tools.Funcs[input]{Validate: validate, Effects: func(input) tools.Effects { return tools.Effects{} }, Run: run})
+	}, tools.Funcs[input]{Validate: validate, Effects: func(input) tools.Effects { return tools.Effects{State: "activated tools"} }, Run: run})
 }
 
 func validate(in *input) error {

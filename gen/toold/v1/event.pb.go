@@ -880,9 +880,10 @@ type Accepted struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Position in the turn, from 0.
 	Index uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
-	// The batch in the turn, from 1, by position; 0 for a call that ends at once because it is invalid.
+	// The batch in the turn, from 1, by position; 0 for a call that ends at once because it is invalid. In DEPENDENCY order
+	// it is the same number, but does not decide which calls run together.
 	Batch uint32 `protobuf:"varint,4,opt,name=batch,proto3" json:"batch,omitempty"`
-	// It may run beside its neighbours.
+	// It may run beside its neighbours. In DEPENDENCY order waits_for decides.
 	Concurrent bool `protobuf:"varint,5,opt,name=concurrent,proto3" json:"concurrent,omitempty"`
 	// This record answers a tool use that was sent again.
 	Replayed bool `protobuf:"varint,6,opt,name=replayed,proto3" json:"replayed,omitempty"`
@@ -892,7 +893,11 @@ type Accepted struct {
 	Title string `protobuf:"bytes,8,opt,name=title,proto3" json:"title,omitempty"`
 	// The input as it came, as JSON text with marks in place of secrets; at most its first 64 KiB. Only a Watch with inputs
 	// sends it, and GetCall has it.
-	InputJson     string `protobuf:"bytes,9,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`
+	InputJson string `protobuf:"bytes,9,opt,name=input_json,json=inputJson,proto3" json:"input_json,omitempty"`
+	// In DEPENDENCY order: the calls in front of it, as things stood when it was accepted, the latest first. They have not
+	// ended and it conflicts with them. Those that one of them waits for in turn are left out. It may still wait for a
+	// slot, or for others if an earlier call changes where its paths lead.
+	WaitsFor      []string `protobuf:"bytes,10,rep,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -988,6 +993,13 @@ func (x *Accepted) GetInputJson() string {
 		return x.InputJson
 	}
 	return ""
+}
+
+func (x *Accepted) GetWaitsFor() []string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return nil
 }
 
 // A rule that would settle the like from now on.
@@ -3343,7 +3355,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\bOpenTurn\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12)\n" +
-	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\x88\x02\n" +
+	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\xa5\x02\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3356,7 +3368,9 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x12parent_tool_use_id\x18\a \x01(\tR\x0fparentToolUseId\x12\x14\n" +
 	"\x05title\x18\b \x01(\tR\x05title\x12\x1d\n" +
 	"\n" +
-	"input_json\x18\t \x01(\tR\tinputJson\"4\n" +
+	"input_json\x18\t \x01(\tR\tinputJson\x12\x1b\n" +
+	"\twaits_for\x18\n" +
+	" \x03(\tR\bwaitsFor\"4\n" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +

@@ -82,7 +82,11 @@ const (
 	Ordering_ORDERING_UNSPECIFIED Ordering = 0
 	// Neighbouring concurrent calls run together, serial calls one by one.
 	Ordering_ORDERING_BATCHED Ordering = 1
-	// A call waits only for those that it conflicts with. Not served yet.
+	// A call waits only for the earlier calls that it conflicts with: one of the two changes what the other reads or
+	// changes. So the effects are as if the calls had run one by one. A Bash call that is not read-only, a call of a client
+	// tool or of a tool of an MCP server that is not read-only, a call that a hook may be told of, and a write to a file
+	// whose name, or a directory's on the way to it, begins with a dot conflict with all calls. A failure aborts later
+	// siblings only, and a call that changes something waits for earlier ones whose failure would abort it.
 	Ordering_ORDERING_DEPENDENCY Ordering = 2
 )
 
