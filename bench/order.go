@@ -10,38 +10,39 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toold/toold/bench/ratio"
 	"github.com/toold/toold/bench/wire"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // orderComparison runs a turn of ten calls, of which half write a file of their own, in dependency order, against the
 // same turn in batches.
-func orderComparison(daemon *server, dir string) comparison {
-	return comparison{
-		name:    "a turn of 10 mixed calls in DEPENDENCY order / in BATCHED order",
-		control: ordering(daemon, filepath.Join(dir, "batched"), tooldv1.Ordering_ORDERING_BATCHED),
-		toold:   ordering(daemon, filepath.Join(dir, "dependency"), tooldv1.Ordering_ORDERING_DEPENDENCY),
+func orderComparison(daemon *wire.Server, dir string) ratio.Comparison {
+	return ratio.Comparison{
+		Name:    "a turn of 10 mixed calls in DEPENDENCY order / in BATCHED order",
+		Control: ordering(daemon, filepath.Join(dir, "batched"), tooldv1.Ordering_ORDERING_BATCHED),
+		Toold:   ordering(daemon, filepath.Join(dir, "dependency"), tooldv1.Ordering_ORDERING_DEPENDENCY),
 	}
 }
 
 // ordering runs the turn a number of times, and returns how long one took.
-func ordering(s *server, root string, order tooldv1.Ordering) work {
+func ordering(s *wire.Server, root string, order tooldv1.Ordering) ratio.Work {
 	const turns = 20
-	var t *talk
+	var t *mixing
 	return func(ctx context.Context) (time.Duration, error) {
 		if t == nil {
 			if err := mixedFiles(root); err != nil {
 				return 0, err
 			}
 			mode := tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS
-			stream, err := wire.Attach(ctx, s.conn, &tooldv1.Attach{
+			stream, err := wire.Attach(ctx, s.Conn, &tooldv1.Attach{
 				Roots: []string{root}, Client: &tooldv1.ClientInfo{Name: "bench"},
 				Options: &tooldv1.Options{PermissionMode: &mode, Ordering: &order},
 			})
 			if err != nil {
 				return 0, err
 			}
-			t = &talk{Stream: stream}
+			t = &mixing{Talk: &wire.Talk{Stream: stream}}
 		}
 		start := time.Now()
 		for range turns {
@@ -53,8 +54,14 @@ func ordering(s *server, root string, order tooldv1.Ordering) work {
 	}
 }
 
+// A mixing runs turns of mixed calls.
+type mixing struct {
+	*wire.Talk
+	turn int // how many there were
+}
+
 // mixed runs one turn, and waits for its results.
-func (t *talk) mixed(root string) error {
+func (t *mixing) mixed(root string) error {
 	t.turn++
 	turn := strconv.Itoa(t.turn)
 	for i := range 5 {
@@ -74,7 +81,7 @@ func (t *talk) mixed(root string) error {
 		}
 	}
 	for range 10 {
-		if _, err := t.result(); err != nil {
+		if _, err := t.Result(); err != nil {
 			return err
 		}
 	}

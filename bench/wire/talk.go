@@ -41,16 +41,16 @@ func (t *Talk) Calls(n, window int, name, input string) (took time.Duration, las
 				return 0, nil, err
 			}
 		}
-		if last, err = t.result(); err != nil {
+		if last, err = t.Result(); err != nil {
 			return 0, nil, err
 		}
 	}
 	return time.Since(start) / time.Duration(n), last, nil
 }
 
-// result waits for the next result, whichever call's it is. A result that is not OK is an error: what was measured
+// Result waits for the next result, whichever call's it is. A result that is not OK is an error: what was measured
 // would not be the work.
-func (t *Talk) result() (*tooldv1.ToolResult, error) {
+func (t *Talk) Result() (*tooldv1.ToolResult, error) {
 	for {
 		event, err := t.Recv()
 		if err != nil {

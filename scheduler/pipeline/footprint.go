@@ -82,8 +82,8 @@ func (c *Call) Look() scheduler.Footprint {
 }
 
 func present(c *Call) scheduler.Footprint {
-	rights := c.session.Rights(c)
-	return footprint(&rights, c.Tool, c.declared, c.session.Peek(c).Dir)
+	env, rights := c.session.Peek(c)
+	return footprint(&rights, c.Tool, c.declared, env.Dir)
 }
 
 // keeps reports whether the call, if its effects are e, conflicts with no more calls than it is
