@@ -177,7 +177,8 @@ func TestDependencyAborts(t *testing.T) {
 	o.fail("fails")
 	o.through("before")
 	o.endTurn()
-	want(t, outcomes(o.results()), map[string]string{"fails": "ERROR gate_failed", "edit": "ABORTED aborted", "after": "ABORTED aborted"})
+	o.until("turn ")
+	want(t, outcomes(resultsOf(o.events)), map[string]string{"before": "OK", "fails": "ERROR gate_failed", "edit": "ABORTED aborted", "after": "ABORTED aborted"})
 }
 
 // TestDependencyOfRealCalls: a Bash call that reads a pipe runs beside an edit, and ends by what the test writes then.
