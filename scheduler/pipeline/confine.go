@@ -137,11 +137,6 @@ func (c *Call) box(derive func() (sandbox.Policy, *gitWatch)) *sandbox.Box {
 	}}
 }
 
-// unused is the box of a call before its check. It starts nothing.
-func (c *Call) unused() *sandbox.Box {
-	return c.box(func() (sandbox.Policy, *gitWatch) { return shut, nil })
-}
-
 // nobody is the only reachable host if none is allowed: no host has that name (RFC 2606). Processes can request it, so that
 // their error, and the report, names the host instead of a failed lookup.
 const nobody = "invalid"
