@@ -134,7 +134,7 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 	}
 	c.rights.fresh = false
 	defer trace.StartRegion(ctx, "verdict").End()
-	env.Box = c.box(func() (sandbox.Policy, *gitWatch) { return shut, nil }) // it starts nothing
+	env.Box = c.box(ctx, func() (sandbox.Policy, *gitWatch) { return shut, nil }) // it starts nothing
 	env.Aliases = func() map[string]string { return c.rights.Confining.Git.Aliases(c.rights.Anchors.Home, env.Dir) }
 	c.parsed.situate(env)
 	if c.facts, err = c.look(ctx, env); err != nil {
