@@ -157,6 +157,7 @@ type Rights struct {
 	// Confining is how the processes of calls are confined.
 	Confining Confining
 	Common    hook.Input // the fields that all events share
+	fresh     bool       // the call has just got them, and was not judged by them
 }
 
 // isNo reports whether the error of a question is a client's no.
@@ -200,7 +201,6 @@ type Call struct {
 	usage         Usage
 	questions     int                  // that were made
 	rights        Rights               // as they were at the latest check
-	fresh         bool                 // rights were just taken, and not used yet
 	opinions      []permission.Opinion // of hooks
 	facts         *permission.Facts    // as they were at the latest check
 	files         *workspace.View      // what it may reach, since the latest check; nil before the first

@@ -45,10 +45,10 @@ type Confining struct {
 // checking returns the box for programs that run before the call is permitted: they may only read.
 // Nothing hidden is opened for them.
 func (c *Call) checking(ctx context.Context, f *permission.Facts) *sandbox.Box {
-	return c.box(func() (sandbox.Policy, *gitWatch) {
+	return c.box(ctx, func() (sandbox.Policy, *gitWatch) {
 		before := *f
 		before.Accesses = slices.DeleteFunc(slices.Clone(f.Accesses), func(a permission.Access) bool { return a.Hidden != "" })
-		return c.enclosed(ctx, &before, true)
+		return c.policy(ctx, &before, true)
 	})
 }
 
@@ -58,17 +58,7 @@ func (c *Call) acting(ctx context.Context) *sandbox.Box {
 		return &sandbox.Box{Runner: c.rights.Confining.Runner, Filter: c.rights.Confining.Filter}
 	}
 	facts, reading := c.facts, c.ReadOnly()
-	return c.box(func() (sandbox.Policy, *gitWatch) { return c.enclosed(ctx, facts, reading) })
-}
-
-// enclosed is policy, unless the call is stopped meanwhile: then not all that is to be hidden may
-// have been found, and nothing is opened.
-func (c *Call) enclosed(ctx context.Context, f *permission.Facts, reading bool) (sandbox.Policy, *gitWatch) {
-	p, git := c.policy(ctx, f, reading)
-	if ctx.Err() != nil {
-		return shut, nil
-	}
-	return p, git
+	return c.box(ctx, func() (sandbox.Policy, *gitWatch) { return c.policy(ctx, facts, reading) })
 }
 
 // enclose sets the call's box for its action. The error means that nothing here can confine its
@@ -124,22 +114,21 @@ func (r *Rights) outside(f *permission.Facts) bool {
 var shut = sandbox.Policy{Tier: sandbox.Fast, Strict: true}
 
 // box is what the call's processes are started with. derive returns its policy, and what watches over what they leave in git
-// directories; nil: nothing does. It is called when the first process starts or the policy is asked for.
-func (c *Call) box(derive func() (sandbox.Policy, *gitWatch)) *sandbox.Box {
+// directories; nil: nothing does. It is called when the first process starts or the policy is asked for. If ctx ends meanwhile,
+// not all that is to be hidden may have been found, and nothing is opened.
+func (c *Call) box(ctx context.Context, derive func() (sandbox.Policy, *gitWatch)) *sandbox.Box {
 	conf := &c.rights.Confining
 	return &sandbox.Box{Runner: conf.Runner, Policy: shut, Filter: conf.Filter, Fill: func(b *sandbox.Box) {
 		p, git := derive()
-		b.Policy, b.Set = p, slices.Concat(c.tempDir(), conf.moved(p))
+		if ctx.Err() != nil {
+			p, git = shut, nil
+		}
+		b.Policy, b.Set = p, slices.Concat(c.rights.tempDir(c.environ), conf.moved(p))
 		if git != nil {
 			b.After, b.Began = git.end, git.began
 			b.AddBefore(git.altered)
 		}
 	}}
-}
-
-// unused is the box of a call before its check. It starts nothing.
-func (c *Call) unused() *sandbox.Box {
-	return c.box(func() (sandbox.Policy, *gitWatch) { return shut, nil })
 }
 
 // nobody is the only reachable host if none is allowed: no host has that name (RFC 2606). Processes can request it, so that
@@ -385,7 +374,7 @@ func (r Rights) Worker(ctx context.Context, dir, program string) *sandbox.Box {
 		f.Accesses = append(f.Accesses, permission.Access{Named: program, Real: real})
 	}
 	c := &Call{rights: r}
-	return c.box(func() (sandbox.Policy, *gitWatch) { return c.policy(ctx, f, false) }).Ready()
+	return c.box(ctx, func() (sandbox.Policy, *gitWatch) { return c.policy(ctx, f, false) }).Ready()
 }
 
 // Reader returns the box of a process that may change nothing of the user's, and has its own caches

@@ -35,7 +35,7 @@ func Explain(ctx context.Context, use Use, tool tools.Tool, judge Judge) (Explan
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	env, rights := c.session.Peek(c)
-	c.rights, c.fresh = rights, true
+	c.rights, c.rights.fresh = rights, true
 	impossible := c.check(ctx, env)
 	if c.facts == nil {
 		return Explanation{}, impossible

@@ -33,7 +33,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	defer c.mu.Unlock()
 	c.order, c.usage.Waited = order{outside, alone}, time.Since(c.accepted)
 	env, rights := c.session.Begin(c)
-	c.rights, c.fresh = rights, true
+	c.rights, c.rights.fresh = rights, true
 	ended := c.noted(c.way(ctx, env))
 	var seen map[string]workspace.State
 	if env.Files != nil {
@@ -127,14 +127,14 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 // check holds the call against the present state: what its effects come to, and whether the tool finds it possible. What
 // a rule denies is not looked at any further.
 func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
-	if !c.fresh {
+	if !c.rights.fresh {
 		phase := trace.StartRegion(ctx, "settings")
 		c.rights = c.session.Rights(c)
 		phase.End()
 	}
-	c.fresh = false
+	c.rights.fresh = false
 	defer trace.StartRegion(ctx, "verdict").End()
-	env.Box = c.unused()
+	env.Box = c.box(ctx, func() (sandbox.Policy, *gitWatch) { return shut, nil }) // it starts nothing
 	env.Aliases = func() map[string]string { return c.rights.Confining.Git.Aliases(c.rights.Anchors.Home, env.Dir) }
 	c.parsed.situate(env)
 	if c.facts, err = c.look(ctx, env); err != nil {
@@ -325,7 +325,7 @@ func (c *Call) AskAhead(ctx context.Context) {
 	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
 	env, rights := c.session.Peek(c)
-	c.rights, c.fresh = rights, true
+	c.rights, c.rights.fresh = rights, true
 	if c.check(ctx, env) != nil || ctx.Err() != nil {
 		return
 	}

@@ -59,15 +59,15 @@ func unmountedFault(p workspace.Path) error {
 
 // tempDir returns TMPDIR, as NAME=value, if the call's processes need another one than the
 // session's; otherwise "". In the sandbox it is a directory where files can be made.
-func (c *Call) tempDir() []string {
-	conf, places := c.rights.Confining, c.rights.Places
-	dir := repo.Getenv(c.environ, "TMPDIR")
+func (r *Rights) tempDir(environ []string) []string {
+	conf, places := r.Confining, r.Places
+	dir := repo.Getenv(environ, "TMPDIR")
 	switch {
 	case len(conf.Temps) == 0:
 		return nil
 	case !conf.fully():
 		return []string{"TMPDIR=" + conf.Temps[0].Dir}
-	case dir == "" && c.environ != nil:
+	case dir == "" && environ != nil:
 		return nil
 	}
 	real, err := places.Resolve("/", dir)

@@ -48,7 +48,7 @@ type Box struct {
 	peak    int64
 }
 
-// Ready returns b with all its fields set. Whoever reads Policy calls it first.
+// Ready returns b with all its fields set. Code that reads Policy calls it first.
 func (b *Box) Ready() *Box {
 	if b.Fill != nil {
 		b.ready.Do(func() { b.Fill(b) })
