@@ -1,7 +1,7 @@
 // Records that are passed to the journal together with what follows them. A call that only looks at
 // files is accepted and started without waiting for the disk, since nothing that it does has to be
 // known after a crash: its three records become one transaction. Nothing of them leaves the daemon
-// before that: streams read the journal, and whoever reads it for a client calls written first.
+// before that: streams read the journal, and a method that reads it for a client calls written first.
 //
 // A postponed record is never lost for want of room. It stays with its call until it is known to be
 // written, and otherwise goes with the call's result, which is written again until there is room.
