@@ -78,7 +78,7 @@ func remember(b *bytes.Buffer, programs map[string]string) {
 
 // showsPrelude are parts of scripts that may show what a prelude leaves behind, or the command line of
 // a shell that was started beforehand. The list need not be complete: what they show has no effect.
-var showsPrelude = []string{"proc", "declare", "typeset", "compgen", "BASH_ARG", "PIPESTATUS", "times"}
+var showsPrelude = []string{"proc", "declare", "typeset", "compgen", "BASH_ARG", "times"}
 
 // listsVariables finds a set without arguments.
 var listsVariables = regexp.MustCompile(`(^|[;&|(\s])set\s*($|[;&|>)\n])`)
