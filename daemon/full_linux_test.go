@@ -160,6 +160,23 @@ func (c *conversation) crowd() {
 	refused(c.t, c.closed(), codes.ResourceExhausted, "disk_full")
 }
 
+// TestPostponedOnAFullDisk: a call that was accepted without waiting for the disk, which turns out to be full, has all
+// of its records in their order: they are written with its result, which may use the reserve.
+func TestPostponedOnAFullDisk(t *testing.T) {
+	g := gateTool()
+	h := prepareSmall(t, g)
+	h.start()
+	c := h.join("s", free())
+	fill(t, filepath.Join(h.state, "ballast"))
+	c.pass("a", reads)
+	g.await(t, "a")
+	g.open("a")
+	c.until("a OK")
+	want(t, c.about("a"), "accepted, started, OK")
+	c.pass("b", reads)
+	refused(t, c.closed(), codes.ResourceExhausted, "disk_full")
+}
+
 // prepareSmall prepares a daemon whose state is on a disk of 24 MiB.
 func prepareSmall(t *testing.T, extra ...tools.Tool) *house {
 	t.Helper()

@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -80,23 +78,6 @@ func TestKilledBetweenStartAndAct(t *testing.T) {
 			c.until("m INTERRUPTED interrupted")
 		})
 	}
-}
-
-// TestPostponedOnAFullDisk: a call that was accepted without waiting for the disk, which turns out to be full, has all
-// of its records in their order: they are written with its result, which may use the reserve.
-func TestPostponedOnAFullDisk(t *testing.T) {
-	g := gateTool()
-	h := prepareSmall(t, g)
-	h.start()
-	c := h.join("s", free())
-	fill(t, filepath.Join(h.state, "ballast"))
-	c.pass("a", reads)
-	g.await(t, "a")
-	g.open("a")
-	c.until("a OK")
-	want(t, c.about("a"), "accepted, started, OK")
-	c.pass("b", reads)
-	refused(t, c.closed(), codes.ResourceExhausted, "disk_full")
 }
 
 // about returns what the client was sent about a call, in order.

@@ -231,15 +231,6 @@ func newRegistry(t *testing.T) string {
 	return s.URL
 }
 
-// skip skips, but not where everything is to be run.
-func skip(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("TOOLD_CI") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
-
 // chosen reports whether a case is among those that are tried: one in so many, the same ones each time, or with TOOLD_ALL all.
 func chosen(name string, oneIn uint32) bool {
 	sum := fnv.New32a()
