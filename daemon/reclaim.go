@@ -1,5 +1,6 @@
-// Memory that is given back: what clients no longer have the daemon hold, and what searches remember
-// once they have not used it for a while, or the machine is short of memory.
+// Memory that is given back: what clients no longer have the daemon hold, what searches remember
+// once they have not used it for a while, or the machine is short of memory, and what was needed
+// only while the daemon had something to do.
 
 package daemon
 
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -28,11 +30,43 @@ const (
 // thinks between two turns.
 const searchIdle = 10 * time.Minute
 
-// A reclaimer collects garbage, and returns it, when much has been given back.
+const (
+	// quietBytes is the most that a daemon without work allocates in a maintenanceTick. Ours: its own
+	// timers take a tenth of it, and ten calls more.
+	quietBytes = 128 << 10
+	// workedBytes is how much work is followed by a collection once the daemon is quiet. Ours.
+	workedBytes = 1 << 20
+)
+
+// A reclaimer collects garbage, and returns it, when much has been given back, and when the daemon
+// has become quiet after work.
 type reclaimer struct {
 	wake     chan struct{} // one slot
 	bytes    atomic.Int64  // given back since the last collection
 	searches *index.Set    // what searches have found
+	lull     lull
+}
+
+// A lull finds out from how much was allocated whether the daemon has become quiet after work: it
+// sees whatever works, and costs a call nothing.
+type lull struct {
+	before    uint64 // allocated in all, when it was last asked
+	collected uint64 // and after the last collection
+}
+
+// begins reports whether the daemon, which has allocated so many bytes in all, has worked since the
+// last collection and does not any more.
+func (l *lull) begins(allocated uint64) bool {
+	quiet, worked := allocated-l.before < quietBytes, allocated-l.collected >= workedBytes
+	l.before = allocated
+	return quiet && worked
+}
+
+// allocated returns how many bytes the process has allocated in all.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // released takes note of bytes that clients have given back. It returns at once.
@@ -53,16 +87,27 @@ func (r *reclaimer) run(ctx context.Context) {
 			return
 		case <-tick.C:
 			r.forget()
+			if r.lull.begins(allocated()) {
+				r.collect()
+				dropProgram()
+			}
 			continue
 		case <-r.wake:
 		}
 		if sleep(ctx, reclaimPause) != nil {
 			return
 		}
-		r.bytes.Store(0)
-		runtime.GC() // what pools hold goes with the second collection
-		debug.FreeOSMemory()
+		r.collect()
 	}
+}
+
+// collect returns what is garbage to the kernel.
+func (r *reclaimer) collect() {
+	r.bytes.Store(0)
+	runtime.GC() // what pools hold goes with the second collection
+	debug.FreeOSMemory()
+	r.lull.collected = allocated()
+	r.lull.before = r.lull.collected
 }
 
 // forget drops what searches remember and do not use; all of it, if memory is short.
