@@ -243,8 +243,11 @@ func (l layout) lacks(path string) bool {
 // hides reports whether something that is there is hidden in one of the directories.
 func (l layout) hides(dirs []string) bool {
 	return slices.ContainsFunc(l.Places, func(p sandbox.Place) bool {
+		if p.Access != sandbox.Hidden || !pathname.WithinAny(dirs, p.Path) {
+			return false
+		}
 		_, err := os.Lstat(p.Path)
-		return p.Access == sandbox.Hidden && err == nil && pathname.WithinAny(dirs, p.Path)
+		return err == nil
 	})
 }
 
@@ -292,8 +295,13 @@ func (l layout) writable(c *Call, f *permission.Facts) (git *gitWatch) {
 
 // protect closes the paths below dir that are not free. What lies between stays writable and can no longer be moved out of the way.
 func (l layout) protect(dir string, paths []string, free func(path string) bool) {
+	behind := map[string]bool{} // by the directory of the path: many paths share theirs
 	for _, path := range paths {
-		if free(path) || behindLink(dir, path) {
+		parent := filepath.Dir(path)
+		if _, known := behind[parent]; !known {
+			behind[parent] = behindLink(dir, path)
+		}
+		if free(path) || behind[parent] {
 			continue
 		}
 		if _, err := l.shut(dir, path); err != nil {

@@ -6,6 +6,7 @@ package bash
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,12 +66,17 @@ func gitLacks(ctx context.Context, env *tools.Env, name string) bool {
 // steered returns the commands that do not count as read-only because of the session's variables,
 // for [tools.Preview].
 func steered(env *tools.Env, in input) map[int]string {
-	own, set := asMap(os.Environ()), map[string]string{}
-	for name, value := range variables(env, in) {
-		if mine, had := own[name]; !had || mine != value {
-			set[name] = value
-		}
+	own := asMap(os.Environ())
+	same := func(name, value string) bool {
+		mine, had := own[name]
+		return had && mine == value
 	}
+	set := asMap(env.Environ)
+	if maps.DeleteFunc(set, same); len(set) == 0 {
+		return map[int]string{} // without the policy, which decides what reaches the shell and is made when it starts
+	}
+	set = variables(env, in)
+	maps.DeleteFunc(set, same)
 	found := in.analysis.Steered(set)
 	for i, name := range found {
 		found[i] = fmt.Sprintf("it depends on the variable %s, which is %.100q in this session and differs from the daemon's own",

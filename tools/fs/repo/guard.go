@@ -199,7 +199,10 @@ func (f *Finder) template(home string) map[string][]byte {
 	hooks := map[string][]byte{}
 	entries, _ := os.ReadDir(dir) // it may not exist
 	for _, e := range entries {
-		if data, err := ReadSmall(filepath.Join(dir, e.Name())); err == nil && !isSample(e.Name()) {
+		if isSample(e.Name()) {
+			continue
+		}
+		if data, err := ReadSmall(filepath.Join(dir, e.Name())); err == nil {
 			hooks[e.Name()] = data
 		}
 	}
