@@ -36,7 +36,7 @@ type capture struct {
 
 // newCapture returns the capture, and the other end of the pipe for the process.
 func newCapture(to io.Writer) (*capture, *os.File, error) {
-	r, w, err := os.Pipe()
+	r, w, err := outputPipe()
 	if err != nil {
 		return nil, nil, err
 	}
