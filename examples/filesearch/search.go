@@ -96,7 +96,7 @@ func search(ctx context.Context, env *tools.Env, in Input) (*findings, error) {
 		return f, walk.Single(f.tree.Root, f.tree.Single, f.visit)
 	}
 	f.tally, f.ended = walk.Files(ctx, f.tree.Root, walk.Options{
-		Dir: f.tree.Real, Top: env.Dir, Environ: env.Environ, Choose: f.choose, Visit: f.visit,
+		Dir: f.tree.Real, Top: env.Dir, Environ: env.Environ, Choose: walk.ByPath(f.choose), Visit: f.visit,
 		Beat: func(n int64) { env.Report(tools.Step{Message: "searching for " + in.Pattern, Done: n}) },
 	})
 	slices.SortFunc(f.files, func(a, b finding) int { return cmp.Compare(a.path, b.path) })
@@ -128,13 +128,13 @@ func (f *findings) visit(file *walk.File) {
 		return
 	}
 	if f.looked++; d.matches > 0 && (f.matcher.replacement == nil || d.before != d.after) {
-		f.files = append(f.files, finding{document: d, path: file.Path, shown: workspace.NameOf(path.Join(f.dir, file.Path))})
+		f.files = append(f.files, finding{document: d, path: file.Path(), shown: workspace.NameOf(path.Join(f.dir, file.Path()))})
 	}
 }
 
 // look reads a file; skipped says why it did not.
 func (f *findings) look(file *walk.File) (d document, skipped string) {
-	b, open := f.buffers[file.Path]
+	b, open := f.buffers[file.Path()]
 	if !open {
 		b.Text, b.Err = content(file)
 	}
@@ -144,7 +144,7 @@ func (f *findings) look(file *walk.File) (d document, skipped string) {
 	case len(b.Text) > largest:
 		return d, "larger than 4 MiB"
 	}
-	d, err := f.matcher.read(file.Path, b.Text)
+	d, err := f.matcher.read(file.Path(), b.Text)
 	if err != nil {
 		return d, "no UTF-8 text"
 	}

@@ -206,7 +206,7 @@ func (s scene) tracked(ctx context.Context, dir string, readDenied func(real str
 	var mu sync.Mutex // guards found and why, and calls of readDenied
 	tally, err := walk.Files(ctx, root, walk.Options{
 		Dir: top, Environ: s.environ, Git: true,
-		Choose: func(path string, _ fs.FileMode) walk.Choice {
+		Choose: walk.ByPath(func(path string, _ fs.FileMode) walk.Choice {
 			if seen.Add(1) > maxTracked {
 				cancel()
 			}
@@ -215,9 +215,9 @@ func (s scene) tracked(ctx context.Context, dir string, readDenied func(real str
 				return walk.Leave
 			}
 			return walk.Take
-		},
+		}),
 		Visit: func(f *walk.File) {
-			real := filepath.Join(top, f.Path)
+			real := filepath.Join(top, f.Path())
 			mu.Lock()
 			defer mu.Unlock()
 			if reason := readDenied(real); reason != "" && (found == "" || real < found) {

@@ -25,9 +25,11 @@ func FuzzPattern(f *testing.F) {
 				return
 			}
 		}
-		polites, blunts := p.matches(names, polite), p.matches(names, blunt)
-		if polites && !blunts || blunts && !p.leads(names[:len(names)-1], blunt) {
-			t.Fatalf("pattern %q, path %q: polite %v, blunt %v, leads to its directory %v", text, path, polites, blunts, p.leads(names[:len(names)-1], blunt))
+		dir, name := names[:len(names)-1], names[len(names)-1]
+		polites, blunts := p.matches(p.after(dir, polite), name, polite), p.matches(p.after(dir, blunt), name, blunt)
+		leads := len(dir) == 0 || p.leads(p.after(dir[:len(dir)-1], blunt), dir[len(dir)-1], blunt)
+		if polites && !blunts || blunts && !leads {
+			t.Fatalf("pattern %q, path %q: polite %v, blunt %v, leads to its directory %v", text, path, polites, blunts, leads)
 		}
 		if strings.Contains(text, ".") || strings.Contains(text, "//") || strings.HasPrefix(text, "/") || strings.HasSuffix(text, "/") || strings.ContainsAny(text, `{}\`) {
 			return

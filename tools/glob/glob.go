@@ -82,7 +82,7 @@ func plan(in Input) (search, error) {
 	return search{dir, p}, err
 }
 
-// A finder is one search in progress. visit and choose are safe for concurrent use.
+// A finder is one search in progress. choose and visit are safe for concurrent use.
 type finder struct {
 	search
 	tree    *workspace.Tree
@@ -91,13 +91,14 @@ type finder struct {
 	links   atomic.Int64
 
 	mu     sync.Mutex
-	newest []match // at most twice maxFiles
+	newest []match // fewer than twice maxFiles
+	last   match   // the last that a result can show; no path: any file is shown
 	total  int64
 }
 
 type match struct {
 	path     string
-	modified time.Time
+	modified int64 // nanoseconds
 }
 
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
@@ -123,35 +124,42 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 
 // choose leaves out what the pattern cannot match and, counted, what it matches only if hidden
 // names are allowed, or what a rule denies reading.
-func (f *finder) choose(path string, kind fs.FileMode) walk.Choice {
-	if f.tree.Hidden(path) {
+func (f *finder) choose(dir string) walk.Chooser {
+	names := splitDir(dir)
+	here := f.pattern.after(names, polite)
+	return func(name string, kind fs.FileMode) walk.Choice {
+		if kind.IsDir() && f.tree.Hidden(dir+name) {
+			return walk.Leave
+		}
+		meant := pattern.matches
+		if kind.IsDir() {
+			meant = pattern.leads
+		}
+		if kind&fs.ModeSymlink != 0 && f.pattern.leads(here, name, polite) && !f.denied(dir, name, kind) {
+			f.countLink(dir + name)
+		}
+		switch {
+		case meant(f.pattern, here, name, polite):
+			if f.denied(dir, name, kind) {
+				return walk.Deny
+			}
+			if special(name) || f.pattern.spells(name) { // it is named, by its dot or in full
+				return walk.Force
+			}
+			return walk.Take
+		case !special(name) || name == ".git" || !meant(f.pattern, f.pattern.after(names, blunt), name, blunt):
+		case name == "node_modules":
+			f.modules.Add(1)
+		default:
+			f.hidden.Add(1)
+		}
 		return walk.Leave
 	}
-	names := strings.Split(path, "/")
-	name := names[len(names)-1]
-	meant := f.pattern.matches
-	if kind.IsDir() {
-		meant = f.pattern.leads
-	}
-	if kind&fs.ModeSymlink != 0 && f.pattern.leads(names, polite) && !f.tree.ReadDenied(path, kind) {
-		f.countLink(path)
-	}
-	switch {
-	case meant(names, polite):
-		if f.tree.ReadDenied(path, kind) {
-			return walk.Deny
-		}
-		if special(name) || f.pattern.spells(name) { // it is named, by its dot or in full
-			return walk.Force
-		}
-		return walk.Take
-	case name == ".git":
-	case name == "node_modules" && meant(names, blunt):
-		f.modules.Add(1)
-	case special(name) && meant(names, blunt):
-		f.hidden.Add(1)
-	}
-	return walk.Leave
+}
+
+// denied reports whether a rule denies reading the entry name in dir.
+func (f *finder) denied(dir, name string, kind fs.FileMode) bool {
+	return f.tree.Guarded() && f.tree.ReadDenied(dir+name, kind)
 }
 
 // countLink counts a link that the pattern leads through, unless it stands for a file.
@@ -164,30 +172,38 @@ func (f *finder) countLink(path string) {
 // visit adds one file that the pattern matches. A link counts as the file that it leads to inside
 // the tree.
 func (f *finder) visit(file *walk.File) {
-	modified, err := file.ModTime()
-	isFile := file.Type.IsRegular()
-	if file.Type&fs.ModeSymlink != 0 {
-		var target fs.FileInfo
-		if target, err = f.tree.Root.Stat(file.Path); err == nil {
-			modified, isFile = target.ModTime(), target.Mode().IsRegular()
+	var modified int64
+	switch stamp, err := file.Stamp(); {
+	case err != nil:
+		return // gone
+	case file.Type.IsRegular():
+		modified = stamp.ModTime().UnixNano()
+	case file.Type&fs.ModeSymlink != 0:
+		target, err := f.tree.Root.Stat(file.Path())
+		if err != nil || !target.Mode().IsRegular() {
+			return
 		}
-	}
-	if err != nil || !isFile {
-		return // not a file, or gone
+		modified = target.ModTime().UnixNano()
+	default:
+		return // not a file
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.total++
-	f.newest = append(f.newest, match{file.Path, modified})
+	if f.last.path != "" && cmp.Or(cmp.Compare(f.last.modified, modified), file.Compare(f.last.path)) > 0 {
+		return
+	}
+	f.newest = append(f.newest, match{file.Path(), modified})
 	if len(f.newest) >= 2*maxFiles {
 		f.trim()
+		f.last = f.newest[maxFiles-1]
 	}
 }
 
 // trim sorts the newest first and drops what no result will show.
 func (f *finder) trim() {
 	slices.SortFunc(f.newest, func(a, b match) int {
-		return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(a.path, b.path))
 	})
 	f.newest = f.newest[:min(maxFiles, len(f.newest))]
 }

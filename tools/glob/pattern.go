@@ -28,6 +28,9 @@ type segment struct {
 	deep   bool
 	dotted bool   // it begins with a plain dot, so it names hidden files
 	plain  string // the literal name; empty: it has wildcards
+	// Most wildcards are one star: before and after are the literal texts around it.
+	oneStar       bool
+	before, after string
 }
 
 const (
@@ -148,12 +151,13 @@ func split(whole, one string) ([]segment, error) {
 			return nil, bad(whole, 0, fmt.Sprintf("the part %q, which results from its braces, is invalid.", name))
 		}
 		if name != "**" {
-			name = oneStar(name)
+			name = joinStars(name)
 		}
 		s := segment{glob: name, deep: name == "**", dotted: name[0] == '.' || strings.HasPrefix(name, `\.`)}
 		if plain, ok := spelled(name); ok {
 			s.plain = plain
 		}
+		s.before, s.after, s.oneStar = aroundStar(name)
 		if n := len(segments); s.deep && n > 0 && segments[n-1].deep {
 			continue
 		}
@@ -173,9 +177,9 @@ func split(whole, one string) ([]segment, error) {
 // stars finds several stars in a name, and what is escaped.
 var stars = regexp.MustCompile(`(?s)\\.|\*\*+`)
 
-// oneStar replaces several stars by one, which means the same in a name; the library requires
+// joinStars replaces several stars by one, which means the same in a name; the library requires
 // something after three.
-func oneStar(name string) string {
+func joinStars(name string) string {
 	return stars.ReplaceAllStringFunc(name, func(found string) string {
 		if found[0] == '*' {
 			return "*"
@@ -199,13 +203,28 @@ func spelled(name string) (string, bool) {
 	return b.String(), true
 }
 
+// aroundStar returns the literal texts around the star of a segment that has no other wildcard.
+func aroundStar(name string) (before, after string, ok bool) {
+	before, after, ok = strings.Cut(name, "*")
+	return before, after, ok && !strings.ContainsAny(before+after, `*?[\\`)
+}
+
 // takes reports whether the segment matches name. With courtesy, names that are left out by default
 // need a segment that names them.
 func (s *segment) takes(name string, by courtesy) bool {
 	if by == polite && special(name) && !s.names(name) {
 		return false
 	}
-	return s.deep || doublestar.MatchUnvalidated(s.glob, name)
+	switch {
+	case s.deep:
+		return true
+	case s.plain != "":
+		return s.plain == name
+	case s.oneStar:
+		return len(name) >= len(s.before)+len(s.after) && strings.HasPrefix(name, s.before) && strings.HasSuffix(name, s.after)
+	default:
+		return doublestar.MatchUnvalidated(s.glob, name)
+	}
 }
 
 // special reports whether name is left out unless it is named.
@@ -231,16 +250,16 @@ const (
 // positions is a set of indexes into the segments of one alternative: what may come next.
 type positions uint64
 
-// follow reports whether fits accepts, for one of the alternatives, the positions in its n segments
-// after the names of a path.
-func (p pattern) follow(names []string, by courtesy, fits func(at positions, n int) bool) bool {
-	return slices.ContainsFunc(p.alternatives, func(segments []segment) bool {
-		here := reach(segments, 1)
+// after returns the positions of each alternative behind the names of a directory.
+func (p pattern) after(names []string, by courtesy) []positions {
+	at := make([]positions, len(p.alternatives))
+	for i, segments := range p.alternatives {
+		at[i] = reach(segments, 1)
 		for _, name := range names {
-			here = step(segments, here, name, by)
+			at[i] = step(segments, at[i], name, by)
 		}
-		return fits(here, len(segments))
-	})
+	}
+	return at
 }
 
 // reach adds the positions that follow if a "**" matches no name.
@@ -267,14 +286,35 @@ func step(segments []segment, here positions, name string, by courtesy) position
 	return reach(segments, next)
 }
 
-// matches reports whether the pattern matches the file names.
-func (p pattern) matches(names []string, by courtesy) bool {
-	return p.follow(names, by, func(at positions, n int) bool { return n > 0 && at&(1<<n) != 0 })
+// matches reports whether the pattern matches the file name in a directory. at are the positions
+// after it.
+func (p pattern) matches(at []positions, name string, by courtesy) bool {
+	for i, segments := range p.alternatives {
+		last := len(segments) - 1
+		if last >= 0 && at[i]&(1<<last) != 0 && segments[last].takes(name, by) {
+			return true
+		}
+	}
+	return false
 }
 
-// leads reports whether the pattern may match files below the directory names.
-func (p pattern) leads(names []string, by courtesy) bool {
-	return p.follow(names, by, func(at positions, n int) bool { return at&(1<<n-1) != 0 })
+// leads reports whether the pattern may match files below the directory name in a directory. at are
+// the positions after that.
+func (p pattern) leads(at []positions, name string, by courtesy) bool {
+	for i, segments := range p.alternatives {
+		if step(segments, at[i], name, by)&(1<<len(segments)-1) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// splitDir returns the names of a directory's path, which ends with a slash; empty: none.
+func splitDir(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	return strings.Split(dir[:len(dir)-1], "/")
 }
 
 // spells reports whether the pattern has name as a literal segment.

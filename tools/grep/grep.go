@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -187,9 +186,9 @@ type engine interface {
 	// visit takes a file, with what is known of its text; nil: nothing is.
 	visit(ctx context.Context, f *walk.File, known *index.Text)
 	buffer(ctx context.Context, path string, b workspace.Buffer)
-	// pass counts a file that is not visited, since nothing would be found in it. It returns false
+	// pass counts a file of that name that is not visited, since nothing would be found in it. It returns false
 	// if the file must be visited all the same.
-	pass(path string, isBinary bool) bool
+	pass(name string, isBinary bool) bool
 	finish(ctx context.Context)
 }
 
@@ -221,14 +220,18 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 func (s *search) walk(ctx context.Context, e engine) (walk.Tally, error) {
 	unmet := s.unmet()
 	visit := func(f *walk.File) {
-		b, open := s.buffers[f.Path]
-		switch {
-		case !f.Type.IsRegular(), unmet[f.Path]:
-		case open:
-			s.visitBuffer(ctx, e, f.Path, b)
-		default:
-			s.visitFile(ctx, e, f)
+		if !f.Type.IsRegular() {
+			return
 		}
+		if len(s.buffers) > 0 {
+			if b, open := s.buffers[f.Path()]; open {
+				if !unmet[f.Path()] {
+					s.visitBuffer(ctx, e, f.Path(), b)
+				}
+				return
+			}
+		}
+		s.visitFile(ctx, e, f)
 	}
 	if s.tree.Single != "" {
 		if b, open := s.buffers[s.tree.Single]; open {
@@ -285,20 +288,21 @@ func (s *search) unmet() map[string]bool {
 
 // wants leaves out version-control directories, files that glob and type do not select and,
 // counted, what a rule denies reading.
-func (s *search) wants(name string, kind fs.FileMode) walk.Choice {
-	switch path.Base(name) {
-	case ".git", ".hg", ".svn", ".bzr", ".jj":
-		return walk.Leave
+func (s *search) wants(dir string) walk.Chooser {
+	return func(name string, kind fs.FileMode) walk.Choice {
+		switch name {
+		case ".git", ".hg", ".svn", ".bzr", ".jj":
+			return walk.Leave
+		}
+		switch {
+		case kind.IsDir() && s.tree.Hidden(dir+name), !s.filter.takes(dir, name, kind.IsDir()):
+			return walk.Leave
+		case kind&fs.ModeSymlink != 0:
+			s.links.Add(1)
+			return walk.Leave
+		case s.tree.Guarded() && s.tree.ReadDenied(dir+name, kind):
+			return walk.Deny
+		}
+		return walk.Take
 	}
-	if s.tree.Hidden(name) || !s.filter.takes(name, kind.IsDir()) {
-		return walk.Leave
-	}
-	if kind&fs.ModeSymlink != 0 {
-		s.links.Add(1)
-		return walk.Leave
-	}
-	if s.tree.ReadDenied(name, kind) {
-		return walk.Deny
-	}
-	return walk.Take
 }

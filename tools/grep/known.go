@@ -4,7 +4,6 @@ package grep
 
 import (
 	"context"
-	"path"
 	"sync"
 
 	"github.com/toold/toold/tools/fs/index"
@@ -24,7 +23,7 @@ type known struct {
 // and they say that there is no match. It is looked up by what the kernel says of it now.
 func (s *search) visitFile(ctx context.Context, e engine, f *walk.File) {
 	text := s.textOf(f)
-	if text != nil && (text.Binary || text.Lacks(s.known.query)) && e.pass(f.Path, text.Binary) {
+	if text != nil && (text.Binary || text.Lacks(s.known.query)) && e.pass(f.Name(), text.Binary) {
 		return
 	}
 	e.visit(ctx, f, text)
@@ -32,7 +31,7 @@ func (s *search) visitFile(ctx context.Context, e engine, f *walk.File) {
 
 // textOf returns what is known of the text of a file; nil: nothing that would be of use.
 func (s *search) textOf(f *walk.File) *index.Text {
-	if s.env.Index == nil || s.known.query == nil && selection.Textual(path.Base(f.Path)) {
+	if s.env.Index == nil || s.known.query == nil && selection.Textual(f.Name()) {
 		return nil
 	}
 	now, err := f.Stamp()
@@ -43,7 +42,7 @@ func (s *search) textOf(f *walk.File) *index.Text {
 	if text == nil {
 		s.known.mu.Lock()
 		defer s.known.mu.Unlock()
-		s.known.unknown.Add(f.Path, now)
+		s.known.unknown.Add(f.Path(), now)
 	}
 	return text
 }

@@ -4,6 +4,7 @@ package grep
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -217,10 +218,23 @@ func (s *scanner) ready(text []byte) {
 	}
 	if s.expr.fold && len(s.seen) > 0 {
 		s.low = append(s.low[:0], text...)
-		for i, c := range s.low {
-			if 'A' <= c && c <= 'Z' {
-				s.low[i] = c + 'a' - 'A'
-			}
+		lowerASCIIBytes(s.low)
+	}
+}
+
+// lowerASCIIBytes replaces the capital letters of ASCII by small ones, eight bytes at once: the sums
+// set the highest bit of each byte that is above 'Z', or at least 'A'.
+func lowerASCIIBytes(text []byte) {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		x := binary.LittleEndian.Uint64(text)
+		low := x &^ high
+		capitals := (low + (0x80-'A')*each) &^ (low + (0x7f-'Z')*each) &^ x & high
+		binary.LittleEndian.PutUint64(text, x|capitals>>2)
+	}
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			text[i] = c + 'a' - 'A'
 		}
 	}
 }

@@ -136,13 +136,13 @@ type rgEngine struct {
 // visit adds a file to the batch. Binary files are left out here if their name does not look like
 // text.
 func (e *rgEngine) visit(ctx context.Context, f *walk.File, known *index.Text) {
-	if known == nil && !selection.Textual(path.Base(f.Path)) && !e.sniff(f) {
+	if known == nil && !selection.Textual(f.Name()) && !e.sniff(f) {
 		return
 	}
 	e.searched.Add(1)
 	e.mu.Lock()
-	e.names = append(e.names, "./"+f.Path)
-	e.bytes += len(f.Path) + 3
+	e.names = append(e.names, "./"+f.Path())
+	e.bytes += len(f.Path()) + 3
 	var full []string
 	if e.bytes >= batchBytes || len(e.names) >= batchNames {
 		full, e.names, e.bytes = e.names, nil, 0
@@ -155,7 +155,7 @@ func (e *rgEngine) visit(ctx context.Context, f *walk.File, known *index.Text) {
 
 // pass lets rg search binary files whose names look like text, as visit does.
 func (e *rgEngine) pass(name string, isBinary bool) bool {
-	return !(isBinary && selection.Textual(path.Base(name))) && e.own.pass(name, isBinary)
+	return !(isBinary && selection.Textual(name)) && e.own.pass(name, isBinary)
 }
 
 // buffer searches a text with our own engine if that finds the same as rg; otherwise rg gets it on
@@ -185,13 +185,13 @@ func (e *rgEngine) finish(ctx context.Context) {
 func (e *rgEngine) sniff(f *walk.File) bool {
 	in, err := f.Open()
 	if err != nil {
-		e.unreadable(f.Path, err)
+		e.unreadable(f.Path(), err)
 		return false
 	}
 	defer in.Close()
 	binary, err := beginsBinary(in)
 	if err != nil {
-		e.unreadable(f.Path, err)
+		e.unreadable(f.Path(), err)
 	} else if binary {
 		e.binaries.Add(1)
 	}

@@ -4,10 +4,13 @@
 package walk
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +21,21 @@ import (
 
 // A File is an entry other than a directory. It is valid until Visit returns.
 type File struct {
-	Path string      // below the root, with slashes
 	Type fs.FileMode // type bits only: 0 is a regular file
 	name string
 	dir  *openDir
+}
+
+// Path returns the path below the root, with slashes.
+func (f *File) Path() string { return f.dir.below + f.name }
+
+// Name returns the last name of the path.
+func (f *File) Name() string { return f.name }
+
+// Compare compares the path with another one, as strings.Compare does.
+func (f *File) Compare(with string) int {
+	n := min(len(f.dir.below), len(with))
+	return cmp.Or(strings.Compare(f.dir.below, with[:n]), strings.Compare(f.name, with[n:]))
 }
 
 var errNotRegular = errors.New("not a regular file")
@@ -29,7 +43,7 @@ var errNotRegular = errors.New("not a regular file")
 // Open opens a regular file for reading. It never blocks; it returns an error for any other kind of
 // file, even if it has replaced a regular one.
 func (f *File) Open() (*os.File, error) {
-	return openAt(f.dir.fd, f.name, f.Path)
+	return openAt(f.dir.fd, f.name, f.Path())
 }
 
 // A Reader reads a regular file from its beginning to where it ended when it was opened. It is for
@@ -45,9 +59,9 @@ type Reader struct {
 func (f *File) Reader() (*Reader, error) {
 	fd, s, err := openRegular(f.dir.fd, f.name)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: f.Path(), Err: err}
 	}
-	r := &Reader{fd: fd, left: s.Size, path: f.Path, stamp: index.StampOf(&s)}
+	r := &Reader{fd: fd, left: s.Size, path: f.Path(), stamp: index.StampOf(&s)}
 	if r.left == 0 {
 		r.left = -1 // as files of /proc have it
 	}
@@ -95,7 +109,7 @@ func (f *File) ModTime() (time.Time, error) {
 func (f *File) Stamp() (index.Stamp, error) {
 	var s unix.Stat_t
 	if err := unix.Fstatat(f.dir.fd, f.name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return index.Stamp{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
+		return index.Stamp{}, &fs.PathError{Op: "stat", Path: f.Path(), Err: err}
 	}
 	return index.StampOf(&s), nil
 }
@@ -125,11 +139,14 @@ func openRegular(dir int, name string) (fd int, s unix.Stat_t, err error) {
 	return fd, s, nil
 }
 
-// An openDir is a directory that stays open while tasks about its entries are left.
+// An openDir is a directory that stays open while tasks about its entries are left. One whose entries
+// are remembered may never be opened.
 type openDir struct {
-	fd    int
-	file  *os.File // owns fd once entries are read; nil: none has been
-	users atomic.Int32
+	below  string   // its path below the root, with a slash at the end; empty: the root
+	parent *openDir // where open finds it; nil: it is open
+	fd     int      // -1: it is not open
+	file   *os.File // owns fd once entries are read; nil: none has been
+	users  atomic.Int32
 }
 
 // openRoot opens the directory of root, on a duplicate descriptor. The Files of a Root would need
@@ -144,36 +161,63 @@ func openRoot(root *os.Root) (*openDir, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: ".", Err: err}
 	}
-	return newOpenDir(fd), nil
-}
-
-// open opens the directory name in d. It returns an error if a link has replaced the directory.
-func (d *openDir) open(name string) (*openDir, error) {
-	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	return newOpenDir(fd), nil
-}
-
-func newOpenDir(fd int) *openDir {
 	d := &openDir{fd: fd}
-	d.users.Store(1)
-	return d
+	d.keep()
+	return d, nil
 }
 
-// remembered returns the entries of the directory, if they are known, and otherwise what takes note
-// of them while they are read.
-func (d *openDir) remembered(by *index.Index) (*index.Listing, *index.Reading) {
+// child returns the directory name in d, which stays open until the child is open or dropped. The
+// child is not open yet.
+func (d *openDir) child(name string) *openDir {
+	c := &openDir{below: d.below + name + "/", parent: d, fd: -1}
+	c.keep()
+	return c
+}
+
+// open opens the directory, unless it is open. It returns an error if a link has replaced it.
+func (d *openDir) open() error {
+	if d.parent == nil {
+		return nil
+	}
+	fd, err := unix.Openat(d.parent.fd, d.name(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	d.fd, d.parent = fd, nil
+	return nil
+}
+
+// path returns the path below the root, for messages.
+func (d *openDir) path() string { return cmp.Or(strings.TrimSuffix(d.below, "/"), ".") }
+
+// name returns the last name of the path.
+func (d *openDir) name() string { return path.Base(d.below) }
+
+// remembered returns the entries of the directory as it is now, if they are known.
+func (d *openDir) remembered(by *index.Index) *index.Listing {
+	var s unix.Stat_t
+	var err error
+	switch {
+	case by == nil:
+		return nil
+	case d.parent == nil:
+		err = unix.Fstat(d.fd, &s)
+	default:
+		err = unix.Fstatat(d.parent.fd, d.name(), &s, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return nil
+	}
+	return by.Listing(index.StampOf(&s))
+}
+
+// reading returns what takes note of the entries of the open directory while they are read.
+func (d *openDir) reading(by *index.Index) *index.Reading {
 	var s unix.Stat_t
 	if by == nil || unix.Fstat(d.fd, &s) != nil {
-		return nil, nil
+		return nil
 	}
-	now := index.StampOf(&s)
-	if known := by.Listing(now); known != nil {
-		return known, nil
-	}
-	return nil, by.Read(d.fd, now)
+	return by.Read(d.fd, index.StampOf(&s))
 }
 
 // entries reads the next entries, at most n.
@@ -193,7 +237,7 @@ func (d *openDir) keep() { d.users.Add(1) }
 
 func (d *openDir) drop() {
 	switch {
-	case d.users.Add(-1) != 0:
+	case d.users.Add(-1) != 0 || d.fd < 0:
 	case d.file != nil:
 		d.file.Close()
 	default:

@@ -78,16 +78,16 @@ func walked(t testing.TB, dir string, o walk.Options) ([]string, walk.Tally) {
 	var mu sync.Mutex
 	var paths []string
 	o.Dir = dir
-	o.Choose = func(path string, _ fs.FileMode) walk.Choice {
+	o.Choose = walk.ByPath(func(path string, _ fs.FileMode) walk.Choice {
 		if filepath.Base(path) == ".git" {
 			return walk.Leave
 		}
 		return walk.Take
-	}
+	})
 	o.Visit = func(f *walk.File) {
 		mu.Lock()
 		defer mu.Unlock()
-		paths = append(paths, f.Path)
+		paths = append(paths, f.Path())
 	}
 	tally, err := walk.Files(context.Background(), root, o)
 	if err != nil {

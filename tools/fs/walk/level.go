@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,11 @@ type level struct {
 	// other two files.
 	top             bool
 	exclude, global Rules
+	silent          bool // neither this level nor its parents have any rules
 }
+
+// special are the names that decide about the ignore files of a directory.
+var special = [...]string{sources[0], sources[1], sources[gitSource], ".git"}
 
 // ignored judges a full path, which starts at the highest directory whose files count. It skips the
 // sources before first.
@@ -92,6 +97,8 @@ func (w *walker) level(l *level, dir int, abs string, skip int, has func(name st
 	if !found {
 		return l
 	}
+	next.silent = (l == nil || l.silent) && next.exclude.empty() && next.global.empty() &&
+		!slices.ContainsFunc(next.own[:], func(own Rules) bool { return !own.empty() })
 	return next
 }
 

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/toold/toold/tools/fs/index"
 )
 
 // Missing reports whether Files would visit a regular file at path, below root and with slashes, if
@@ -31,14 +33,17 @@ func Missing(root *os.Root, o Options, path string) (taken bool, left Tally) {
 		if dir != nil {
 			l = w.level(l, dir.fd, strings.TrimSuffix(o.Dir+"/"+below, "/"), len(w.prefix)+len(below), anyName)
 			if more {
-				next, _ = dir.open(name)
+				next = dir.child(name)
+				if next.open() != nil {
+					next.drop()
+					next = nil
+				}
 			}
 			dir.drop()
 		}
-		choice := w.choose(below+name, l, kind)
-		if choice != Take {
+		if choice := w.chooser(below, l)(name, kind); choice != Take {
 			if next == nil {
-				left.leave(choice, below+name, more)
+				left.leave(choice, below, index.Entry{Name: name, Type: kind})
 			} else {
 				next.drop()
 			}

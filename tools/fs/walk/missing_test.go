@@ -57,7 +57,7 @@ func checkMissing(t *testing.T, c keepCase) (judged int) {
 		visited := map[string]bool{}
 		there := o
 		there.Visit = func(f *walk.File) {
-			if f.Path == path {
+			if f.Path() == path {
 				visited[path] = true
 			}
 		}

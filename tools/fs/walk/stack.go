@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // A task is some files of an open directory, or a directory in one: name, with no files.
 type task struct {
 	dir   *openDir // kept open by the task
-	files []*File
+	files []File
 	name  string
-	path  string // below the root
 	level *level // of dir
 }
 
@@ -22,8 +22,8 @@ type tasks struct {
 	mu     sync.Mutex
 	wake   sync.Cond // L is &mu
 	stack  []task
-	busy   int // tasks in progress
-	closed bool
+	busy   int         // tasks in progress
+	closed atomic.Bool // set while mu is held
 	panics any
 }
 
@@ -62,10 +62,10 @@ func (s *tasks) work(do func(task)) {
 func (s *tasks) next() (task, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.stack) == 0 && s.busy > 0 && !s.closed {
+	for len(s.stack) == 0 && s.busy > 0 && !s.closed.Load() {
 		s.wake.Wait()
 	}
-	if s.closed || len(s.stack) == 0 {
+	if s.closed.Load() || len(s.stack) == 0 {
 		return task{}, false
 	}
 	last := len(s.stack) - 1
@@ -83,22 +83,25 @@ func (s *tasks) done() {
 	}
 }
 
-func (s *tasks) push(t task) {
+// push adds tasks, which keep their directories open.
+func (s *tasks) push(list ...task) {
+	if len(list) == 0 {
+		return
+	}
+	for _, t := range list {
+		t.dir.keep()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stack = append(s.stack, t)
-	s.wake.Signal()
+	s.stack = append(s.stack, list...)
+	s.wake.Broadcast()
 }
 
 func (s *tasks) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	s.closed.Store(true)
 	s.wake.Broadcast()
 }
 
-func (s *tasks) stopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
+func (s *tasks) stopped() bool { return s.closed.Load() }

@@ -4,7 +4,6 @@
 package walk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -33,9 +32,10 @@ type Options struct {
 	Bound string
 	// Environ is where git finds the user's configuration: HOME, XDG_CONFIG_HOME.
 	Environ []string
-	// Choose is called for every entry before the ignore files are applied; path is below the root,
-	// kind has only type bits. It must be safe for concurrent use. If nil, every entry is taken.
-	Choose func(path string, kind fs.FileMode) Choice
+	// Choose is called for every directory, and returns what decides about its entries before the
+	// ignore files are applied. dir is its path below the root, with a slash at the end; empty: the
+	// root. It must be safe for concurrent use. If nil, every entry is taken.
+	Choose func(dir string) Chooser
 	// Visit is called for every entry that is taken and is not a directory. It must be safe for
 	// concurrent use.
 	Visit func(*File)
@@ -47,6 +47,17 @@ type Options struct {
 	// Beat is called once a second with the number of visited entries, from one goroutine. It may
 	// be nil.
 	Beat func(visited int64)
+}
+
+// A Chooser decides about the entries of one directory, by their name and type bits. It is called by
+// one goroutine.
+type Chooser func(name string, kind fs.FileMode) Choice
+
+// ByPath returns a Choose for decisions about paths below the root, whichever directory they are in.
+func ByPath(choose func(path string, kind fs.FileMode) Choice) func(dir string) Chooser {
+	return func(dir string) Chooser {
+		return func(name string, kind fs.FileMode) Choice { return choose(dir+name, kind) }
+	}
 }
 
 // A Choice is the decision about an entry.
@@ -102,7 +113,8 @@ func Files(ctx context.Context, root *os.Root, o Options) (Tally, error) {
 		w.fault(".", err)
 		return w.tally, context.Cause(ctx)
 	}
-	w.push(task{dir: dir, path: ".", level: start})
+	w.push(task{dir: dir, level: start})
+	dir.drop()
 	stop := context.AfterFunc(ctx, w.close)
 	defer stop()
 	if o.Beat != nil {
@@ -124,7 +136,7 @@ func Single(root *os.Root, name string, visit func(*File)) error {
 	if err != nil {
 		return err
 	}
-	visit(&File{Path: name, Type: info.Mode().Type(), name: name, dir: d})
+	visit(&File{Type: info.Mode().Type(), name: name, dir: d})
 	return nil
 }
 
@@ -167,48 +179,53 @@ func (w *walker) do(t task) {
 	case t.files != nil:
 		w.visit(t.files)
 	case t.name == "":
-		w.read(t.dir, "", t.level)
+		w.read(t.dir, t.level)
 	default:
-		d, err := t.dir.open(t.name)
-		if err != nil {
-			w.fault(t.path, err)
-			return
-		}
+		d := t.dir.child(t.name)
 		defer d.drop()
-		w.read(d, t.path+"/", t.level)
+		w.read(d, t.level)
 	}
 }
 
-func (w *walker) visit(files []*File) {
-	for _, f := range files {
+func (w *walker) visit(files []File) {
+	for i := range files {
 		if w.ended() != nil || w.stopped() {
 			return
 		}
-		w.o.Visit(f)
-		w.visited.Add(1)
+		w.o.Visit(&files[i])
 	}
+	w.visited.Add(int64(len(files)))
 }
 
-// read reads one directory, whose path below the root, with a slash, is below: files are visited,
-// and directories pushed on the stack. l is its parent's level.
-func (w *walker) read(d *openDir, below string, l *level) {
-	abs := strings.TrimSuffix(w.o.Dir+"/"+below, "/")
-	known, reading := d.remembered(w.o.Index)
-	if known != nil {
-		w.sort(d, below, w.level(l, d.fd, abs, len(w.prefix)+len(below), known.Has), known.Entries)
+// read reads one directory: files are visited, and directories pushed on the stack. l is its
+// parent's level. A directory whose entries are remembered is opened only if they are needed.
+func (w *walker) read(d *openDir, l *level) {
+	known := d.remembered(w.o.Index)
+	if known != nil && l != nil && !slices.ContainsFunc(special[:], known.Has) {
+		w.sort(d, l, known.Entries)
 		return
 	}
-	l = w.level(l, d.fd, abs, len(w.prefix)+len(below), anyName)
+	if err := d.open(); err != nil {
+		w.fault(d.path(), err)
+		return
+	}
+	abs := strings.TrimSuffix(w.o.Dir+"/"+d.below, "/")
+	if known != nil {
+		w.sort(d, w.level(l, d.fd, abs, len(w.prefix)+len(d.below), known.Has), known.Entries)
+		return
+	}
+	reading := d.reading(w.o.Index)
+	l = w.level(l, d.fd, abs, len(w.prefix)+len(d.below), anyName)
 	for w.ended() == nil && !w.stopped() {
 		entries, err := d.entries(readAtOnce)
 		reading.Add(entries)
-		w.sort(d, below, l, entries)
+		w.sort(d, l, entries)
 		if errors.Is(err, io.EOF) {
 			reading.Keep()
 			return
 		}
 		if err != nil {
-			w.fault(cmp.Or(strings.TrimSuffix(below, "/"), "."), err)
+			w.fault(d.path(), err)
 			return
 		}
 	}
@@ -217,55 +234,78 @@ func (w *walker) read(d *openDir, below string, l *level) {
 // anyName stands for the entries of a directory that are not known.
 func anyName(string) bool { return true }
 
-// sort decides about the entries of one directory. Taken ones become tasks for any free worker.
-func (w *walker) sort(d *openDir, below string, l *level, entries []index.Entry) {
-	var files []*File
+// sort decides about the entries of one directory. Directories and all but a few files become tasks
+// for any free worker.
+func (w *walker) sort(d *openDir, l *level, entries []index.Entry) {
+	var files []File
+	var dirs []task
 	var left Tally
+	choose := w.chooser(d.below, l)
 	for _, e := range entries {
-		path := below + e.Name
-		switch choice := w.choose(path, l, e.Type); {
+		switch choice := choose(e.Name, e.Type); {
 		case choice != Take:
-			left.leave(choice, path, e.Type.IsDir())
+			left.leave(choice, d.below, e)
 		case e.Type.IsDir():
-			d.keep()
-			w.push(task{dir: d, name: e.Name, path: path, level: l})
+			dirs = append(dirs, task{dir: d, name: e.Name, level: l})
 		default:
-			files = append(files, &File{Path: path, Type: e.Type, name: e.Name, dir: d})
+			files = append(files, File{Type: e.Type, name: e.Name, dir: d})
 		}
 	}
-	w.counts.Lock()
-	w.tally.Add(left)
-	w.counts.Unlock()
-	for len(files) > 0 {
-		n := min(chunk, len(files))
-		d.keep()
-		w.push(task{dir: d, files: files[:n:n]})
-		files = files[n:]
+	w.add(left)
+	if len(files)+len(dirs) == 0 {
+		return
 	}
+	if err := d.open(); err != nil {
+		w.fault(d.path(), err)
+		return
+	}
+	for ; len(files) > chunk; files = files[chunk:] {
+		dirs = append(dirs, task{dir: d, files: files[:chunk:chunk]})
+	}
+	w.push(dirs...)
+	w.visit(files)
 }
 
-// ignoredChoice is an additional result of choose: an ignore file leaves the entry out.
+// add counts what was left out in one directory.
+func (w *walker) add(left Tally) {
+	if left.empty() {
+		return
+	}
+	w.counts.Lock()
+	defer w.counts.Unlock()
+	w.tally.Add(left)
+}
+
+// ignoredChoice is an additional result of a chooser: an ignore file leaves the entry out.
 const ignoredChoice Choice = 255
 
-func (w *walker) choose(path string, l *level, kind fs.FileMode) Choice {
-	choice, first := Take, 0
+// chooser returns what decides about the entries of a directory, with the ignore files that apply to
+// it: l.
+func (w *walker) chooser(below string, l *level) Chooser {
+	first := 0
 	if w.o.Git {
 		first = gitSource
 	}
+	choose := func(string, fs.FileMode) Choice { return Take }
 	if w.o.Choose != nil {
-		choice = w.o.Choose(path, kind)
+		choose = w.o.Choose(below)
 	}
-	switch {
-	case choice == Force:
-		return Take
-	case choice == Take && l.ignored(w.prefix+path, kind.IsDir(), first):
-		return ignoredChoice
+	full := w.prefix + below
+	return func(name string, kind fs.FileMode) Choice {
+		switch choice := choose(name, kind); {
+		case choice == Force:
+			return Take
+		case choice == Take && !l.silent && l.ignored(full+name, kind.IsDir(), first):
+			return ignoredChoice
+		default:
+			return choice
+		}
 	}
-	return choice
 }
 
 // leave counts an entry that was not taken.
-func (t *Tally) leave(choice Choice, path string, isDir bool) {
+func (t *Tally) leave(choice Choice, below string, e index.Entry) {
+	isDir := e.Type.IsDir()
 	switch {
 	case choice == Deny && isDir:
 		t.DeniedDirs++
@@ -273,7 +313,7 @@ func (t *Tally) leave(choice Choice, path string, isDir bool) {
 		t.DeniedFiles++
 	case choice == ignoredChoice && isDir:
 		t.IgnoredDirs++
-		t.name(path)
+		t.name(below + e.Name)
 	case choice == ignoredChoice:
 		t.IgnoredFiles++
 	}
@@ -284,6 +324,11 @@ func (t *Tally) name(path string) {
 	at, _ := slices.BinarySearch(t.Ignored, path)
 	t.Ignored = slices.Insert(t.Ignored, at, path)
 	t.Ignored = t.Ignored[:min(maxIgnored, len(t.Ignored))]
+}
+
+// empty reports whether nothing was left out.
+func (t *Tally) empty() bool {
+	return t.IgnoredFiles == 0 && t.IgnoredDirs == 0 && t.DeniedFiles == 0 && t.DeniedDirs == 0
 }
 
 // Add adds what another tally of the same tree has left out.

@@ -188,13 +188,13 @@ func TestDenied(t *testing.T) {
 	defer root.Close()
 	visited := make(chan string, 10)
 	tally, err := walk.Files(t.Context(), root, walk.Options{
-		Dir: dir, Visit: func(f *walk.File) { visited <- f.Path },
-		Choose: func(path string, _ fs.FileMode) walk.Choice {
+		Dir: dir, Visit: func(f *walk.File) { visited <- f.Path() },
+		Choose: walk.ByPath(func(path string, _ fs.FileMode) walk.Choice {
 			if filepath.Base(path) == ".env" || path == "secret" {
 				return walk.Deny
 			}
 			return walk.Take
-		},
+		}),
 	})
 	close(visited)
 	var got []string
@@ -287,12 +287,12 @@ func TestLinksAndPipesAreMetAndNotOpened(t *testing.T) {
 	visit := func(f *walk.File) {
 		in, err := f.Open()
 		if err != nil {
-			got[f.Path] = f.Type.String()
+			got[f.Path()] = f.Type.String()
 			return
 		}
 		defer in.Close()
 		data, _ := io.ReadAll(in)
-		got[f.Path] = string(data)
+		got[f.Path()] = string(data)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -280,14 +280,14 @@ func (r *racing) walk(int) {
 	}
 	defer tree.Close()
 	_, err = walk.Files(context.Background(), tree.Root, walk.Options{Dir: tree.Real, Visit: func(f *walk.File) {
-		if strings.Contains(f.Path, "filx") {
-			r.t.Errorf("%s was met", f.Path)
+		if strings.Contains(f.Path(), "filx") {
+			r.t.Errorf("%s was met", f.Path())
 		}
 		if in, err := f.Open(); err == nil {
 			data, _ := io.ReadAll(in)
 			in.Close()
 			if strings.Contains(string(data), theirs) {
-				r.t.Errorf("%s: read %q", f.Path, data)
+				r.t.Errorf("%s: read %q", f.Path(), data)
 			}
 		}
 	}})
