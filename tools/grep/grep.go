@@ -199,7 +199,7 @@ func (s *search) choose(ctx context.Context, in Input, from engines) (engine, er
 	expr, err := compile(in)
 	s.expr = expr
 	if expr != nil {
-		s.known.query = index.NewQuery(expr.needles)
+		s.known.ask(expr)
 	}
 	if s.tree.Guarded() && err != nil && from.rg != "" {
 		f := *fault.From(err)

@@ -108,6 +108,22 @@ func TestOwnReading(t *testing.T) {
 	}
 }
 
+// TestParts: a file that lacks one of the lists has no match.
+func TestParts(t *testing.T) {
+	for pattern, want := range map[string]string{
+		`func New[A-Z]\w+Reader`: "[[func New] [Reader]]", "foo.*(bar|baz)x": "[[foo] [ba] [x]]", "foo.*(bar|qux)x": "[[foo] [bar qux] [x]]", "(?i)ab.*(CD)+": "[[ab] [cd]]", "a(bc)?d": "[[a] [d]]", "[ab]": "[]",
+		"(a.*b|c)d": "[[a c] [d]]",
+	} {
+		e, err := compile(Input{Pattern: pattern})
+		if err != nil {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		if got := fmt.Sprint(e.parts); got != want {
+			t.Errorf("%s: %s, want %s", pattern, got, want)
+		}
+	}
+}
+
 func TestNeedles(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"foo": "[foo] literal", "foo.*barbaz": "[barbaz]", "a+": "[a]", "(foo|barbaz)x": "[foo barbaz]", "x?": "[]", "foo|": "[]", "(?i)Kissed": "[i ed] fold",

@@ -14,51 +14,52 @@ import (
 // about a tenth of a regular expression's cost.
 const maxNeedles = 8
 
-// needles returns the longest texts of which every match contains one, or nil if there is no such
-// set. fold means in any case.
-func needles(tree *syntax.Regexp) (set []string, fold bool) {
-	fold = foldsAnywhere(tree)
-	return required(tree, fold), fold
-}
-
 // foldsAnywhere reports whether some literal ignores case. Then all needles do: they are searched
 // for in lower case.
 func foldsAnywhere(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase != 0 || slices.ContainsFunc(tree.Sub, foldsAnywhere)
 }
 
-func required(tree *syntax.Regexp, fold bool) []string {
+// parts returns lists of texts: every match contains one text of each. With fold they match in any
+// case.
+func parts(tree *syntax.Regexp, fold bool) (lists [][]string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		return literal(tree.Rune, fold)
+		if text := literal(tree.Rune, fold); text != nil {
+			lists = [][]string{text}
+		}
 	case syntax.OpCapture, syntax.OpPlus:
-		return required(tree.Sub[0], fold)
+		return parts(tree.Sub[0], fold)
 	case syntax.OpRepeat:
-		if tree.Min == 0 {
-			return nil
+		if tree.Min > 0 {
+			return parts(tree.Sub[0], fold)
 		}
-		return required(tree.Sub[0], fold)
 	case syntax.OpConcat:
-		var best []string
 		for _, sub := range tree.Sub {
-			if set := required(sub, fold); better(set, best) {
-				best = set
-			}
+			lists = append(lists, parts(sub, fold)...)
 		}
-		return best
 	case syntax.OpAlternate:
 		var all []string
 		for _, sub := range tree.Sub {
-			set := required(sub, fold)
-			if set == nil || len(all)+len(set) > maxNeedles {
+			list := best(parts(sub, fold))
+			if list == nil || len(all)+len(list) > maxNeedles {
 				return nil
 			}
-			all = append(all, set...)
+			all = append(all, list...)
 		}
-		return all
-	default:
-		return nil
+		return [][]string{all}
 	}
+	return lists
+}
+
+// best returns the list whose shortest text is the longest; nil: there is none.
+func best(lists [][]string) (found []string) {
+	for _, list := range lists {
+		if better(list, found) {
+			found = list
+		}
+	}
+	return found
 }
 
 // literal returns the needle of a literal. With fold it is the longest run whose case depends only

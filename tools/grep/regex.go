@@ -19,6 +19,8 @@ type expression struct {
 	// and are lower case and ASCII.
 	needles []string
 	fold    bool
+	// parts: every match contains one text of each list. The needles are the best list.
+	parts [][]string
 	// literal is set if the pattern is exactly its one needle.
 	literal bool
 	// exact is set if ripgrep finds the same; otherwise something in the pattern is only an
@@ -58,7 +60,9 @@ func compile(in Input) (*expression, error) {
 		return nil, badPattern(err.Error())
 	}
 	e := &expression{re: re, exact: t.exact && !in.Multiline}
-	e.needles, e.fold = needles(tree)
+	e.fold = foldsAnywhere(tree)
+	e.parts = parts(tree, e.fold)
+	e.needles = best(e.parts)
 	e.literal = len(e.needles) == 1 && isLiteral(tree)
 	return e, nil
 }
