@@ -114,7 +114,9 @@ flap: build
 
 # The picture of README.md, from a turn that runs.
 picture: build
-	.bin/toold demo | go run ./docs/picture >docs/demo.svg
+	.bin/toold demo >.bin/demo.txt
+	go run ./docs/picture 'The turn over time' <.bin/demo.txt >docs/demo.svg
+	go run ./docs/picture 'Another turn' 'The same' <.bin/demo.txt >docs/orders.svg
 
 # Ten clients with 60 MiB of buffers each, and as many sessions with large options as there may be.
 memory: build

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ type turnFlags struct {
 	place   placeFlags
 	only    string // the one tool that is called; empty: it is not known
 	turn    string // the turn's name; empty: the message's, if it has one
+	order   string // which calls wait for which; empty: as the session has it
 	aside   bool   // a session that ends with the turn is said to
 
 	interrupt string // what Ctrl-C does
@@ -39,9 +41,13 @@ func (f *turnFlags) add(cmd *cobra.Command) {
 	f.place.add(cmd)
 }
 
+// orders are the words for the orders of calls.
+var orders = map[string]tooldv1.Ordering{"batched": tooldv1.Ordering_ORDERING_BATCHED, "dependency": tooldv1.Ordering_ORDERING_DEPENDENCY}
+
 // addTurn adds what only a command has that runs a turn itself.
 func (f *turnFlags) addTurn(cmd *cobra.Command) {
 	f.add(cmd)
+	cli.AddChoice(cmd, &f.order, "ordering", "", "which calls wait for which: batched runs neighbours that only read together, dependency lets a call wait only for those that it conflicts with (default: as the session has it)", slices.Sorted(maps.Keys(orders))...)
 	f.interrupt = interruptHard
 	cli.AddChoice(cmd, &f.interrupt, "interrupt", "", "what Ctrl-C does: hard stops every call, soft lets those finish whose tool should not be interrupted, such as Bash", interruptHard, interruptSoft)
 }
@@ -100,6 +106,9 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 	roots, options, err := f.place.read()
 	if err != nil {
 		return nil, err
+	}
+	if f.order != "" {
+		options.Ordering = orders[f.order].Enum()
 	}
 	if f.session == "" && strings.HasPrefix(f.only, "mcp__") { // so that it is not deferred
 		options.Tools = &tooldv1.ToolList{Names: []string{f.only}}

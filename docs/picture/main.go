@@ -1,4 +1,5 @@
-// Command picture draws the timeline at the end of `toold demo` as an SVG image: it reads the demo's output and writes the image.
+// Command picture draws timelines of `toold demo` as an SVG image: it reads the demo's output and writes the image. Its arguments
+// are the beginnings of the lines above the timelines. The lines themselves are drawn if there are several.
 // It does not know what the lines mean, beside the marks that stand for a result.
 package main
 
@@ -18,24 +19,30 @@ const (
 	margin    = 16
 )
 
-// heading is the line of the output after which the timeline comes.
-const heading = "The turn over time"
-
 func main() {
-	if err := draw(os.Stdin, os.Stdout); err != nil {
+	if err := draw(os.Stdin, os.Stdout, os.Args[1:]...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func draw(from io.Reader, to io.Writer) error {
+func draw(from io.Reader, to io.Writer, headings ...string) error {
 	text, err := io.ReadAll(from)
 	if err != nil {
 		return err
 	}
-	lines := timeline(string(text))
-	if len(lines) == 0 {
-		return fmt.Errorf("the input has no line %q: give it the output of `toold demo`", heading)
+	var lines []string
+	for _, heading := range headings {
+		found := timeline(string(text), heading)
+		switch {
+		case len(found) == 0:
+			return fmt.Errorf("the input has no line %q: give it the output of `toold demo`", heading)
+		case len(headings) == 1:
+			found = found[1:]
+		case lines != nil:
+			lines = append(lines, "")
+		}
+		lines = append(lines, found...)
 	}
 	width := 0
 	for _, line := range lines {
@@ -53,11 +60,13 @@ func draw(from io.Reader, to io.Writer) error {
 	return err
 }
 
-// timeline returns the lines of the demo's timeline, which ends with an empty one.
-func timeline(text string) (lines []string) {
-	_, rest, _ := strings.Cut(text, heading)
-	_, rest, _ = strings.Cut(rest, "\n")
-	for line := range strings.Lines(strings.TrimLeft(rest, "\n")) {
+// timeline returns the line that begins with heading and the lines of the timeline after it, which ends with an empty one.
+func timeline(text, heading string) (lines []string) {
+	_, rest, ok := strings.Cut(text, "\n"+heading)
+	if !ok {
+		return nil
+	}
+	for line := range strings.Lines(heading + rest) {
 		if line = strings.TrimRight(line, " \n"); line == "" {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 func TestDraw(t *testing.T) {
 	output := "demo-1 ended\n\nThe turn over time, by batch:\nbatch  0──2 s\n  1  Read  a<b>  █  ✓ ok 1 ms\n  2  Bash  rm    ··  ✗ denied\n\n2 calls\n"
 	var b strings.Builder
-	if err := draw(strings.NewReader(output), &b); err != nil {
+	if err := draw(strings.NewReader(output), &b, "The turn over time"); err != nil {
 		t.Fatal(err)
 	}
 	image := b.String()
@@ -30,7 +30,14 @@ func TestDraw(t *testing.T) {
 	if strings.Contains(image, "demo-1") || strings.Contains(image, "2 calls") {
 		t.Errorf("more than the timeline:\n%s", image)
 	}
-	if err := draw(strings.NewReader("nothing"), io.Discard); err == nil {
+	b.Reset()
+	if err := draw(strings.NewReader(output+"\nThe same:\nlast  0──1 s\n"), &b, "The turn", "The same"); err != nil {
+		t.Fatal(err)
+	}
+	if image := b.String(); !strings.Contains(image, "by batch:") || !strings.Contains(image, "last") {
+		t.Errorf("not both timelines with their headings:\n%s", image)
+	}
+	if err := draw(strings.NewReader("nothing"), io.Discard, "The turn over time"); err == nil {
 		t.Error("an output without a timeline is drawn")
 	}
 }

@@ -136,11 +136,28 @@ func (st *stage) shutdown() error {
 	return err
 }
 
-// play runs the script's turn and shows what came of it.
+// play runs the script's turn and shows what came of it, and then another one in both orders.
 func (s demo) play(ctx context.Context, st *stage) error {
-	uses, err := demoUses(st.workspace())
+	p := terminal.Open(s.Stdout)
+	fmt.Fprintf(s.Stdout, "%s\n\n", p.Ink.Strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(demoParts))))
+	// The demo has written the workspace's settings itself.
+	state, err := s.turn(ctx, st, p, demoParts, &tooldv1.Options{Trusted: proto.Bool(true)}, s.narrate)
+	if err == nil {
+		err = s.review(state, p)
+	}
+	if err == nil {
+		err = s.orders(ctx, st, p)
+	}
+	return err
+}
+
+// turn runs one turn in a session of its own. seen is called with each event where there is no terminal to draw on.
+func (s demo) turn(
+	ctx context.Context, st *stage, p terminal.Terminal, parts []part, options *tooldv1.Options, seen func(*tooldv1.ExecuteResponse) error,
+) (*terminal.TurnState, error) {
+	uses, err := demoUses(st.workspace(), parts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &turn.Turn{
 		Console: s.Console,
@@ -148,23 +165,17 @@ func (s demo) play(ctx context.Context, st *stage) error {
 		First:   turn.Arrival{Uses: uses, End: &turn.MessageEnd{}}, State: terminal.NewTurnState("", st.workspace()),
 		Attach: &tooldv1.Attach{
 			Roots: []string{st.workspace()}, Client: &tooldv1.ClientInfo{Name: "toold demo", Version: s.Version},
-			// The demo has written the workspace's settings itself.
-			Options: &tooldv1.Options{Trusted: proto.Bool(true)},
+			Options: options,
 		},
 	}
-	p := terminal.Open(s.Stdout)
 	c.Prompter = terminal.NewPrompter(p, c.Input)
 	defer c.Prompter.Close()
 	c.Attach.Capabilities = &tooldv1.Capabilities{Answers: c.Prompter.Asks()}
-	fmt.Fprintf(s.Stdout, "%s\n\n", p.Ink.Strong.Render(fmt.Sprintf("A model asks for %d tool calls in one message. toold runs them:", len(uses))))
 	if c.Renderer.Page = p; !p.Live() {
-		c.Seen = s.narrate
+		c.Seen = seen
 	}
 	defer c.Close()
-	if err := c.Run(ctx); err != nil {
-		return err
-	}
-	return s.review(c.State)
+	return c.State, c.Run(ctx)
 }
 
 // narrate is the live view where there is no terminal to draw on.

@@ -1,10 +1,15 @@
 package demo
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
@@ -75,15 +80,27 @@ var demoParts = []part{
 	},
 }
 
-// demoUses makes the turn's tool uses for a workspace.
-func demoUses(workspace string) ([]turn.Use, error) {
+// demoOrders is the turn that is run in both orders: commands that only read, and files that are written. The last command
+// reads one of them.
+var demoOrders = []part{
+	{"Bash", `{"command":"cat greet.go; sleep 0.4"}`, demoOK, ""},
+	{"Write", `{"file_path":"WORKSPACE/one.txt","content":"one\n"}`, demoOK, ""},
+	{"Bash", `{"command":"cat greet.go; sleep 0.4"}`, demoOK, ""},
+	{"Write", `{"file_path":"WORKSPACE/two.txt","content":"two\n"}`, demoOK, ""},
+	{"Bash", `{"command":"cat README.md; sleep 0.4"}`, demoOK, ""},
+	{"Write", `{"file_path":"WORKSPACE/three.txt","content":"three\n"}`, demoOK, ""},
+	{"Bash", `{"command":"cat two.txt; sleep 0.4"}`, demoOK, ""},
+}
+
+// demoUses makes a turn's tool uses for a workspace.
+func demoUses(workspace string, parts []part) ([]turn.Use, error) {
 	path, err := json.Marshal(filepath.Clean(workspace))
 	if err != nil {
 		return nil, err
 	}
 	inside := strings.Trim(string(path), `"`)
-	uses := make([]turn.Use, len(demoParts))
-	for i, p := range demoParts {
+	uses := make([]turn.Use, len(parts))
+	for i, p := range parts {
 		id := fmt.Sprintf("demo-%d", i+1)
 		uses[i] = turn.Use{Given: id, ID: id, Name: p.tool, Input: strings.ReplaceAll(p.input, "WORKSPACE", inside)}
 	}
@@ -91,17 +108,11 @@ func demoUses(workspace string) ([]turn.Use, error) {
 }
 
 // review returns what happened: the results that make a point, the timeline, and whether all was as in the script.
-func (s demo) review(b *terminal.TurnState) error {
-	p := terminal.Open(s.Stdout)
+func (s demo) review(b *terminal.TurnState, p terminal.Terminal) error {
 	var out strings.Builder
-	var strange []string
 	for i, c := range b.Calls {
-		wanted := demoParts[i]
-		if got := c.Answer().GetOutcome(); got != wanted.want && wanted.want != demoAsked {
-			strange = append(strange, fmt.Sprintf("%s %s ended as %s and not as %s", c.Name, c.Subject, terminal.Word(got), terminal.Word(wanted.want)))
-		}
-		if wanted.point != "" {
-			fmt.Fprintf(&out, "\n%s\n", p.Ink.Strong.Render(wanted.point))
+		if point := demoParts[i].point; point != "" {
+			fmt.Fprintf(&out, "\n%s\n", p.Ink.Strong.Render(point))
 			out.WriteString(terminal.Indent(terminal.ResultHead(c, p.Ink) + "\n" + terminal.VisibleText(terminal.PlainContent(c.Answer()))))
 			out.WriteString(terminal.DiffText(terminal.DiffOf(c.Answer()), p.Ink, "  "))
 		}
@@ -112,8 +123,50 @@ func (s demo) review(b *terminal.TurnState) error {
 	if _, err := s.Stdout.WriteString(out.String()); err != nil {
 		return err
 	}
-	if len(strange) > 0 {
-		return cli.Failed("the demo did not go as it is written: %s", strings.Join(strange, "; "))
+	return strange(b, demoParts)
+}
+
+// strange returns an error if calls did not end as they are there to.
+func strange(b *terminal.TurnState, parts []part) error {
+	var found []string
+	for i, c := range b.Calls {
+		want := parts[i].want
+		if got := c.Answer().GetOutcome(); got != want && want != demoAsked {
+			found = append(found, fmt.Sprintf("%s %s ended as %s and not as %s", c.Name, c.Subject, terminal.Word(got), terminal.Word(want)))
+		}
+	}
+	if len(found) > 0 {
+		return cli.Failed("the demo did not go as it is written: %s", strings.Join(found, "; "))
+	}
+	return nil
+}
+
+// orders runs one turn in both orders and shows what waited for what. Its commands only read, so that no call waits for
+// whether one fails.
+func (s demo) orders(ctx context.Context, st *stage, p terminal.Terminal) error {
+	width, _ := p.Size()
+	for _, order := range []struct {
+		ordering tooldv1.Ordering
+		heading  string
+		draw     func(*terminal.TurnState, terminal.Ink, int) string
+	}{
+		{tooldv1.Ordering_ORDERING_BATCHED, "Another turn in the order BATCHED: neighbours that only read run together.", terminal.Timeline},
+		{tooldv1.Ordering_ORDERING_DEPENDENCY, "The same in the order DEPENDENCY: a call waits only for those that it conflicts with.", terminal.Dependencies},
+	} {
+		state, err := s.turn(ctx, st, p, demoOrders, &tooldv1.Options{
+			Trusted: proto.Bool(true), Ordering: order.ordering.Enum(), SiblingAbort: tooldv1.SiblingAbort_SIBLING_ABORT_MUTATING_BASH.Enum(),
+		}, nil)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.Stdout, "\n%s\n%s\n%s of work in %s.\n", p.Ink.Strong.Render(order.heading), order.draw(state, p.Ink, min(width, 120)),
+			terminal.Span(state.Turn.GetWork().AsDuration()), terminal.Span(state.Turn.GetWall().AsDuration()))
+		for _, name := range []string{"one.txt", "two.txt", "three.txt"} { // the next turn begins as this one did
+			err = cmp.Or(err, os.Remove(filepath.Join(st.workspace(), name)))
+		}
+		if err := cmp.Or(strange(state, demoOrders), err); err != nil {
+			return err
+		}
 	}
 	return nil
 }

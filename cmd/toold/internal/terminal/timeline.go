@@ -1,9 +1,10 @@
-// A turn as a picture: a bar for each call over the time that the turn took, grouped by batch. Pure.
+// A turn as a picture: a bar for each call over the time that the turn took, by batch or with what it waited for. Pure.
 
 package terminal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,21 +15,47 @@ const (
 	factsWidth = 18
 )
 
-// Timeline draws the calls of a turn in width cells.
+// Timeline draws the calls of a turn in width cells, by batch.
 func Timeline(b *TurnState, k Ink, width int) string {
-	begin, end := extent(b)
-	cells := max(10, width-labelWidth-factsWidth-4)
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s\n", Pad("batch", labelWidth), k.Dim.Render(ruler(end.Sub(begin), cells)))
 	last := uint32(0)
-	for _, c := range b.Calls {
+	return drawing(b, k, width, "batch", func(_ int, c *Call) string {
 		batch := ""
 		if c.batch != last && c.batch > 0 {
 			batch, last = fmt.Sprint(c.batch), c.batch
 		}
+		return fmt.Sprintf("%*s  %s %s", batchWidth, batch, Pad(VisibleLine(c.Name), 5), c.Subject)
+	})
+}
+
+// Dependencies draws a turn in the dependency order, with the numbers of the calls that each waits for.
+func Dependencies(b *TurnState, k Ink, width int) string {
+	number := map[string]string{}
+	for i, c := range b.Calls {
+		number[c.ID] = fmt.Sprint(i + 1)
+	}
+	return drawing(b, k, width, "call", func(i int, c *Call) string {
+		label := fmt.Sprintf("%*d  %s %s", batchWidth, i+1, Pad(VisibleLine(c.Name), 5), c.Subject)
+		var after []string
+		for _, id := range slices.Backward(c.after) {
+			after = append(after, number[id])
+		}
+		if after == nil {
+			return label
+		}
+		waits := " after " + strings.Join(after, ", ")
+		return Pad(label, labelWidth-len(waits)) + waits
+	})
+}
+
+// drawing is a line for each call: what label returns of it, its bar, and how it ended. first is the heading of the labels.
+func drawing(b *TurnState, k Ink, width int, first string, label func(i int, c *Call) string) string {
+	begin, end := extent(b)
+	cells := max(10, width-labelWidth-factsWidth-4)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s\n", Pad(first, labelWidth), k.Dim.Render(ruler(end.Sub(begin), cells)))
+	for i, c := range b.Calls {
 		style, mark, word := StateStyle(c, k, end)
-		label := fmt.Sprintf("%*s  %s %s", batchWidth, batch, Pad(VisibleLine(c.Name), 5), c.Subject)
-		fmt.Fprintf(&out, "%s  %s  %s\n", Pad(label, labelWidth), style.Render(bar(c, begin, end, cells)),
+		fmt.Fprintf(&out, "%s  %s  %s\n", Pad(label(i, c), labelWidth), style.Render(bar(c, begin, end, cells)),
 			style.Render(Fit(mark+" "+word, factsWidth)))
 	}
 	return out.String()

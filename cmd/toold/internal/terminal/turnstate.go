@@ -28,6 +28,7 @@ const (
 type Call struct {
 	ID, Name, Subject string
 	batch             uint32
+	after             []string // ids of the calls that it waited for, in the dependency order
 	State             state
 	begun             time.Time // by the client's clock, for what runs now
 	started, finished time.Time // by the daemon's clock; zero: never
@@ -69,6 +70,7 @@ func (b *TurnState) Apply(event *tooldv1.ExecuteResponse, now time.Time) {
 	case *tooldv1.ExecuteResponse_Accepted:
 		if c := b.move(e.Accepted.GetToolUseId(), waiting); c != nil {
 			c.batch, c.replayed = e.Accepted.GetBatch(), e.Accepted.GetReplayed()
+			c.after = e.Accepted.GetWaitsFor()
 		}
 	case *tooldv1.ExecuteResponse_Question:
 		b.move(e.Question.GetToolUseId(), asking)
