@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -45,7 +44,11 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		if err != nil {
 			return nil, err
 		}
-		grant.Reads = append(grant.Reads, workspace.Grantee{Real: real.Real, Tree: path.Tree})
+		reads := workspace.Grantee{Real: real.Real, Tree: path.Tree}
+		if !path.Entry && !path.Literal && real.Exists {
+			reads.Name, reads.Path = path.Name, real
+		}
+		grant.Reads = append(grant.Reads, reads)
 	}
 	s.shown(ctx)
 	var written []workspace.Path
@@ -72,6 +75,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	}
 	c.rights.open(f)
 	f.Boxed = f.Opaque && f.External == "" && !c.rights.outside(f) && c.rights.Confining.fully()
+	c.files.Release()
 	c.files = places.View(grant, c.rights.ReadState)
 	c.reads = c.reader(f, env)
 	env.Programs = c.reads.programs
@@ -133,11 +137,8 @@ func (s scene) add(ctx context.Context, path tools.Path, write bool) (workspace.
 	}
 	a := permission.Access{
 		Named: real.Named, Real: real.Seen, Disk: real.Real, Missing: real.Missing, Write: write, Tree: path.Tree, Names: path.Names, Unnamed: path.Unnamed, By: path.By, Part: path.Part, Manner: path.Manner,
-		Scratch: place == workspace.Scratch,
-		Inside:  place == workspace.InRoot || place == workspace.Scratch || !write && (place == workspace.Readable || place == workspace.Public),
-	}
-	if info, err := os.Stat(real.Real); err == nil {
-		a.Dir = info.IsDir()
+		Scratch: place == workspace.Scratch, Dir: real.IsDir(),
+		Inside: place == workspace.InRoot || place == workspace.Scratch || !write && (place == workspace.Readable || place == workspace.Public),
 	}
 	if write {
 		a.Runs = s.Confining.Git.Runs(real.Real, s.Anchors.Home)

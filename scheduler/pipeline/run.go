@@ -35,6 +35,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	env, rights := c.session.Begin(c)
 	c.rights, c.rights.fresh = rights, true
 	ended := c.noted(c.way(ctx, env))
+	c.files.Release()
 	var seen map[string]workspace.State
 	if env.Files != nil {
 		seen = env.Files.ReadState()
@@ -111,6 +112,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 			}
 			return nil
 		case permitted:
+			c.files.Release()
 			if err := c.order.alone(); err != nil {
 				return err
 			}
@@ -181,6 +183,7 @@ func (c *Call) question(v permission.Verdict) Question {
 // ask asks the question and waits, without a slot, for the answer. It returns what the yes is for:
 // the question, or the one that the input of the answer would have led to.
 func (c *Call) ask(ctx context.Context, q Question) (yes *Question, err error) {
+	c.files.Release()
 	var input string
 	since := time.Now()
 	if gone := c.order.outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {

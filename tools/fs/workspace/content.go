@@ -91,6 +91,9 @@ func (v *View) Look(name string) (*Content, error) {
 	if err == nil && c.Links > 1 {
 		v.mu.Lock()
 		defer v.mu.Unlock()
+		if v.shown == nil {
+			v.shown = map[inode]bool{}
+		}
 		v.shown[c.State.inode()] = true
 	}
 	return c, err

@@ -15,7 +15,8 @@ import (
 // note of each temporary file that is being written. It is safe for concurrent use. The zero value
 // is not usable: call OpenLocks or NewLocks.
 type Locks struct {
-	notes string // directory; empty: no notes are written
+	cases caseMemory // of all sessions too
+	notes string     // directory; empty: no notes are written
 	mu    sync.Mutex
 	held  map[string]*lock
 }

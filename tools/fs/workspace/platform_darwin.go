@@ -30,6 +30,10 @@ func liesAt(f *os.File, real string) bool {
 	return err == nil && resolved == real
 }
 
+// openReal opens the real path, which leads through no link: if one was put there since, the error is
+// errMoved.
+func (w *Workspace) openReal(real string, flag int) (*os.File, error) { return w.openBelow(real, flag) }
+
 // stateFile returns an open file that holds data and has no name.
 func stateFile(data []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "buffer")

@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -44,6 +45,24 @@ func liesAt(f *os.File, real string) bool {
 		return err
 	})
 	return err == nil && (held == real || respelled(held) == real)
+}
+
+// openReal opens the real path, which leads through no link: if one was put there since, the error is
+// ELOOP.
+func (w *Workspace) openReal(real string, flag int) (*os.File, error) {
+	how := unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS}
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, real, &how)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), real), nil
+		case unix.EINTR:
+		case unix.ENOSYS, unix.EPERM: // of Linux before 5.6, and of what filters system calls
+			return w.openBelow(real, flag)
+		default:
+			return nil, &fs.PathError{Op: "openat2", Path: real, Err: err}
+		}
+	}
 }
 
 // stateFile returns an open file that holds data and has no name.

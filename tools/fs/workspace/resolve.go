@@ -29,7 +29,17 @@ type Path struct {
 	Mapped bool
 	// Missing is how many components at the end of Real do not exist. 0: Real exists.
 	Missing int
+	mode    uint32   // type and permissions of what is at Real, as the kernel writes them; 0: it was not looked at
 	links   []string // real paths of the links that the name led through
+}
+
+// IsDir reports whether Real is a directory, or a link to one, when Resolve looked at it.
+func (p Path) IsDir() bool {
+	if !p.Exists || p.mode != 0 {
+		return p.mode&syscall.S_IFMT == syscall.S_IFDIR
+	}
+	info, err := os.Stat(p.Real)
+	return err == nil && info.IsDir()
 }
 
 // Links returns the real paths of the links that the name led through. The caller may modify the
@@ -83,7 +93,11 @@ func (w *Workspace) Resolve(dir, name string) (Path, error) {
 	if err != nil {
 		return Path{}, err
 	}
-	return w.path(r.named, r.at, Path{Exists: r.missing == 0, Missing: r.missing, links: r.passed}), nil
+	p := w.path(r.named, r.at, Path{Exists: r.missing == 0, Missing: r.missing, links: r.passed})
+	if p.Exists && p.Real == r.disk {
+		p.mode = uint32(r.here.Mode)
+	}
+	return p, nil
 }
 
 // path completes p, whose name is named and which leads to the path that calls call at.
@@ -107,6 +121,7 @@ func (w *Workspace) ResolveEntry(dir, name string) (Path, error) {
 	if err != nil {
 		return Path{}, err
 	}
+	p.mode = 0 // the directory's
 	p = w.path(name, filepath.Join(p.at(), filepath.Base(name)), p)
 	if _, err := os.Lstat(p.Real); err != nil {
 		p.Exists = false
@@ -186,6 +201,26 @@ type resolver struct {
 	at      string
 	missing int
 	passed  []string // real paths of the links so far
+	// here is what is at the path disk, the last that was looked at and is not a link.
+	here syscall.Stat_t
+	disk string
+}
+
+// lstat is os.Lstat without what it allocates.
+func lstat(path string, into *syscall.Stat_t) error {
+	for {
+		if err := syscall.Lstat(path, into); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// below returns the path of an entry of a clean directory.
+func below(dir, entry string) string {
+	if dir == "/" {
+		return dir + entry
+	}
+	return dir + "/" + entry
 }
 
 func (r *resolver) follow(name string) error {
@@ -206,14 +241,15 @@ func (r *resolver) step(part string) error {
 		r.missing = max(r.missing-1, 0)
 		return nil
 	}
-	parent, next := r.at, filepath.Join(r.at, part)
+	parent, next := r.at, below(r.at, part)
 	r.at = next
 	if r.missing > 0 {
 		r.missing++
 		return nil
 	}
 	disk := r.world.Disk(next)
-	info, err := os.Lstat(disk)
+	var info syscall.Stat_t
+	err := lstat(disk, &info)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		r.missing++
@@ -221,12 +257,23 @@ func (r *resolver) step(part string) error {
 	case err != nil:
 		return r.refused(err)
 	}
-	real := spelled(filepath.Dir(disk), part, info)
-	r.at = filepath.Join(parent, real)
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return r.link(parent, filepath.Join(filepath.Dir(disk), real))
+	dir := filepath.Dir(disk)
+	if real := r.spelled(dir, part, &info); real != part {
+		r.at, disk = below(parent, real), below(dir, real)
 	}
+	if info.Mode&syscall.S_IFMT == syscall.S_IFLNK {
+		return r.link(parent, disk)
+	}
+	r.here, r.disk = info, disk
 	return nil
+}
+
+// spelled returns part as its directory spells it.
+func (r *resolver) spelled(dir, part string, info *syscall.Stat_t) string {
+	if r.disk != dir || r.world.locks == nil {
+		return spelled(dir, part, info, directory{})
+	}
+	return spelled(dir, part, info, r.world.locks.directory(&r.here))
 }
 
 // link continues at the target of the link at the real path, which calls see in the directory

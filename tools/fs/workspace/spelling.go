@@ -10,17 +10,71 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
+// A caseMemory remembers which directories tell upper from lower case, so that each is asked about
+// once. It is safe for concurrent use.
+type caseMemory struct {
+	mu   sync.Mutex
+	tell map[inode]time.Time // by the time of the directory's last change
+}
+
+// maxRemembered limits a caseMemory, which begins again then. A directory takes some 60 bytes.
+const maxRemembered = 10_000
+
+// settled is how old the last change of a directory is before it is remembered: another one that
+// follows in the same tick of the file system's clock has the same time.
+const settled = 2 * time.Second
+
+// A directory is one that names are spelled in, as it was at a moment. The zero value is one that
+// nothing is known of.
+type directory struct {
+	id      inode
+	changed time.Time
+	memory  *caseMemory
+}
+
+// directory returns the directory that here is of.
+func (l *Locks) directory(here *syscall.Stat_t) directory {
+	return directory{inode{uint64(here.Dev), here.Ino}, changeTime(here), &l.cases}
+}
+
+// tellsCase reports whether the directory is known to tell upper from lower case. A file system
+// lets that change only of a directory without entries, and writes the time of the change.
+func (d directory) tellsCase() bool {
+	if d.memory == nil {
+		return false
+	}
+	d.memory.mu.Lock()
+	defer d.memory.mu.Unlock()
+	at, known := d.memory.tell[d.id]
+	return known && at.Equal(d.changed)
+}
+
+// remember notes that the directory tells upper from lower case.
+func (d directory) remember() {
+	if d.memory == nil || time.Since(d.changed) < settled {
+		return
+	}
+	d.memory.mu.Lock()
+	defer d.memory.mu.Unlock()
+	if d.memory.tell == nil || len(d.memory.tell) >= maxRemembered {
+		d.memory.tell = map[inode]time.Time{}
+	}
+	d.memory.tell[d.id] = d.changed
+}
+
 // spelled returns part as it is spelled in its directory, the real path parent. info is what part
 // leads to there.
-func spelled(parent, part string, info fs.FileInfo) string {
-	if !mayBeAlias(parent, part, info) {
+func spelled(parent, part string, info *syscall.Stat_t, in directory) string {
+	if !mayBeAlias(parent, part, info, in) {
 		return part
 	}
 	var alike []string // entries that differ only in case
@@ -34,8 +88,9 @@ func spelled(parent, part string, info fs.FileInfo) string {
 		}
 	}
 	isIt := func(name string) bool {
-		same, err := os.Lstat(filepath.Join(parent, name))
-		return err == nil && os.SameFile(info, same)
+		var same syscall.Stat_t
+		err := lstat(below(parent, name), &same)
+		return err == nil && info.Dev == same.Dev && info.Ino == same.Ino
 	}
 	if i := slices.IndexFunc(alike, isIt); i >= 0 {
 		return alike[i]
@@ -52,16 +107,22 @@ func spelled(parent, part string, info fs.FileInfo) string {
 // is so if the other case of the name leads to the same file, or if some file systems translate
 // such names regardless of case: names with characters beyond ASCII, like a short name, or with an
 // ending that is not kept.
-func mayBeAlias(parent, part string, info fs.FileInfo) bool {
+func mayBeAlias(parent, part string, info *syscall.Stat_t, in directory) bool {
 	if strings.ContainsFunc(part, func(r rune) bool { return r >= utf8.RuneSelf || r == '~' }) || strings.TrimRight(part, ". ") != part {
 		return true
 	}
 	other := strings.Map(swapCase, part)
-	if other == part {
+	if other == part || in.tellsCase() {
 		return false
 	}
-	same, err := os.Lstat(filepath.Join(parent, other))
-	return err == nil && os.SameFile(info, same)
+	var same syscall.Stat_t
+	switch err := lstat(below(parent, other), &same); {
+	case err == nil && info.Dev == same.Dev && info.Ino == same.Ino:
+		return true
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		in.remember()
+	}
+	return false
 }
 
 func swapCase(r rune) rune {

@@ -6,6 +6,7 @@ package workspace
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -40,6 +41,10 @@ type Grant struct {
 type Grantee struct {
 	Real string
 	Tree bool // includes everything below it
+	// Name, unless it is empty, is the name that led to Path when it was judged. Open and Look
+	// take Path for it: what they open is what was judged, wherever the name leads by then.
+	Name string
+	Path Path
 }
 
 func holds(list []Grantee, real string) bool {
@@ -56,6 +61,7 @@ type View struct {
 	buffers *Buffers
 
 	mu    sync.Mutex
+	kept  *File // the file that Open has opened and that was closed since; nil: none
 	read  map[string]State
 	shown map[inode]bool // files with several names that Look has returned
 }
@@ -63,7 +69,7 @@ type View struct {
 // View returns the workspace as one call sees it. m is the session's read state; the view never
 // changes it. Open, Look and Change use the buffers of m.
 func (w *Workspace) View(g Grant, m *ReadState) *View {
-	return &View{ws: w, grant: g, state: m, buffers: m.Buffers(), read: map[string]State{}, shown: map[inode]bool{}}
+	return &View{ws: w, grant: g, state: m, buffers: m.Buffers()}
 }
 
 // Changes returns the grant's Changes. The slice must not be modified.
@@ -124,6 +130,9 @@ func (v *View) Record(real string, s State) {
 	if before, ok := v.lookup(real); ok {
 		s = s.join(before)
 	}
+	if v.read == nil {
+		v.read = map[string]State{}
+	}
 	v.read[real] = s
 }
 
@@ -149,6 +158,58 @@ type File struct {
 	// Kernel is set if the content is generated when it is read (procfs, sysfs). Its size is then
 	// meaningless, and it may have no end.
 	Kernel bool
+	view   *View // which keeps it when it is closed; nil: none does
+}
+
+// Close closes the file. The view that has opened it may keep the descriptor until Release, for the
+// next Open.
+func (f *File) Close() error {
+	if v := f.view; v != nil && f.File != nil && !f.Kernel {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.kept == nil {
+			kept := *f
+			v.kept, f.File = &kept, nil
+			return nil
+		}
+	}
+	return f.File.Close()
+}
+
+// Release closes the file that the view keeps. It is called when the call ends, and before it waits
+// for long. v may be nil.
+func (v *View) Release() {
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	f := v.kept
+	v.kept = nil
+	v.mu.Unlock()
+	if f != nil {
+		_ = f.File.Close() // it was only read
+	}
+}
+
+// again returns the file that the view keeps, as if it was opened just now; nil: it keeps none for
+// p, or another file is there by now.
+func (v *View) again(p Path) *File {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := v.kept
+	if f == nil || f.Path.Real != p.Real {
+		return nil
+	}
+	v.kept = nil
+	info, err := os.Lstat(p.Real)
+	if err == nil && os.SameFile(info, f.Info) {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			f.Path, f.Info = p, info
+			return f
+		}
+	}
+	_ = f.File.Close() // it was only read
+	return nil
 }
 
 // Open opens the regular file that name, absolute or relative to the working directory, resolves
@@ -164,13 +225,25 @@ func (v *View) Open(name string) (*File, error) {
 	case b != nil:
 		return b.file(p)
 	}
-	return v.open(p, os.O_RDONLY)
+	if f := v.again(p); f != nil {
+		return f, nil
+	}
+	f, err := v.open(p, os.O_RDONLY)
+	if err == nil {
+		f.view = v
+	}
+	return f, err
 }
 
 // find resolves name, which the call may read, and returns its buffer, or nil if no editor holds the
 // file open.
 func (v *View) find(name string) (p Path, b *buffer, err error) {
-	if p, err = v.reach(name, v.grant.Reads, v.grant.Writes); err == nil {
+	if i := slices.IndexFunc(v.grant.Reads, func(g Grantee) bool { return g.Name != "" && g.Name == name }); i >= 0 {
+		p, err = v.granted(v.grant.Reads[i].Path, v.grant.Reads)
+	} else {
+		p, err = v.reach(name, v.grant.Reads, v.grant.Writes)
+	}
+	if err == nil {
 		b, err = v.buffer(p)
 	}
 	return p, b, err
@@ -182,6 +255,11 @@ func (v *View) reach(name string, lists ...[]Grantee) (Path, error) {
 	if err != nil {
 		return p, err
 	}
+	return v.granted(p, lists...)
+}
+
+// granted checks p against the lists of the grant.
+func (v *View) granted(p Path, lists ...[]Grantee) (Path, error) {
 	if v.ws.Place(p.Real) == Hidden {
 		return p, fault.Deniedf("hidden_path", "%s belongs to the daemon itself and is never opened for a tool.", p.Shown())
 	}
@@ -212,15 +290,12 @@ func (v *View) open(p Path, flag int) (*File, error) {
 		return nil, v.notFound(p)
 	}
 	// The entry is examined before it is opened, since opening some devices has effects.
-	if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
-		return nil, notRegular(p, info)
+	if p.mode&syscall.S_IFMT != syscall.S_IFREG {
+		if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
+			return nil, notRegular(p, info)
+		}
 	}
-	root, rel, err := v.ws.rootOf(p.Real)
-	if err != nil {
-		return nil, v.refused(p, err)
-	}
-	defer root.Close()
-	f, err := root.OpenFile(rel, flag|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	f, err := v.ws.openReal(p.Real, flag|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY)
 	if err != nil {
 		return nil, v.refused(p, whetherMoved(p.Real, err))
 	}
@@ -230,6 +305,21 @@ func (v *View) open(p Path, flag int) (*File, error) {
 		return nil, err
 	}
 	return opened, nil
+}
+
+// openBelow opens the real path relative to the root that holds it. The error is errMoved if a
+// directory on the way was replaced.
+func (w *Workspace) openBelow(real string, flag int) (*os.File, error) {
+	root, rel, err := w.rootOf(real)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(rel, flag, 0)
+	if err == nil && !liesAt(f, real) {
+		return nil, errors.Join(errMoved, f.Close())
+	}
+	return f, err
 }
 
 // rootOf opens the root or the directory for temporary files that holds real, or "/", and returns
@@ -244,8 +334,7 @@ func (w *Workspace) rootOf(real string) (*os.Root, string, error) {
 	return root, rel, err
 }
 
-// inspect checks that f is a regular file and that its real path is p's: no directory on the way
-// was swapped between judgement and opening.
+// inspect checks that f, which was opened at the real path of p, is a regular file.
 func inspect(f *os.File, p Path) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -253,9 +342,6 @@ func inspect(f *os.File, p Path) (*File, error) {
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(p, info)
-	}
-	if !liesAt(f, p.Real) {
-		return nil, exchanged(p)
 	}
 	return &File{File: f, Path: p, Info: info, Kernel: info.Size() == 0 && isMadeUp(f)}, nil
 }
