@@ -4,7 +4,6 @@ package convert
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -125,48 +124,6 @@ func omittedBlock(content *tooldv1.Content) *tooldv1.Content {
 	}
 	text := fmt.Sprintf("(%s of %d bytes is left out: all of a result may have no more than %d.)", what, size, recordedResult)
 	return &tooldv1.Content{Block: &tooldv1.Content_Text{Text: text}}
-}
-
-// structOf puts a value that marshals to a JSON object into a Struct; nil when it does not. One
-// that is too large for a message is replaced by its size, and what nests too deep for one by words
-// that say so.
-func structOf(value any) *structpb.Struct {
-	if value == nil {
-		return nil
-	}
-	text, err := json.Marshal(value) // replaces what is not UTF-8
-	if err != nil {
-		return nil
-	}
-	if len(text) > shownStructured {
-		return omitted(len(text))
-	}
-	into := &structpb.Struct{}
-	if into.UnmarshalJSON(text) != nil {
-		return nil
-	}
-	for _, field := range into.GetFields() {
-		flatten(field, 1)
-	}
-	if proto.Size(into) > wiredStructured {
-		return omitted(len(text))
-	}
-	return into
-}
-
-// flatten replaces what of a value, which so many objects and lists hold, nests too deep.
-func flatten(value *structpb.Value, depth int) {
-	object, list := value.GetStructValue(), value.GetListValue()
-	if (object != nil || list != nil) && depth == nested {
-		value.Kind = &structpb.Value_StringValue{StringValue: fmt.Sprintf("(left out: it nests deeper than %d levels)", nested)}
-		return
-	}
-	for _, field := range object.GetFields() {
-		flatten(field, depth+1)
-	}
-	for _, element := range list.GetValues() {
-		flatten(element, depth+1)
-	}
 }
 
 // How much a client may give as one result, in bytes on the wire: what is recorded of it stays

@@ -41,21 +41,35 @@ func displayed(text string) string { return Visible(redact.Text(text)) }
 // Visible makes control and bidirectional characters visible, so that what is shown is what is
 // there.
 func Visible(text string) string {
+	text = Clean(text)
+	if strings.IndexFunc(text, isInvisible) < 0 {
+		return text
+	}
 	var out strings.Builder
-	for _, r := range Clean(text) {
+	for _, r := range text {
 		switch {
-		case r == '\n' || r == '\t':
+		case !isInvisible(r):
 			out.WriteRune(r)
-		case r < 0x20 || r == 0x7f:
+		case r < 0x80:
 			out.WriteRune(0x2400 + min(r, 0x21)) // the pictures of control characters; 0x7f has the one after those
-		case r >= 0x80 && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x61c:
+		default:
 			const hex = "0123456789ABCDEF"
 			out.WriteString("<U+" + string([]byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]}) + ">")
-		default:
-			out.WriteRune(r)
 		}
 	}
 	return out.String()
+}
+
+// isInvisible reports whether r is a control character other than those of lines, or shows nothing
+// itself and changes how others look.
+func isInvisible(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < 0x20, r >= 0x7f && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x61c:
+		return true
+	}
+	return false
 }
 
 // Shortened makes text valid UTF-8 of at most max bytes and, when it was longer, notes how many are

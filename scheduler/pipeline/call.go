@@ -356,15 +356,17 @@ func (c *Call) Title() string { return c.parsed.title }
 // about returns the part of an input that shows what the call is about: the first of the fields
 // that tools use for it.
 func about(input string) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(input), &fields) != nil {
-		return ""
+	var shows struct {
+		Command  string `json:"command"`
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+		Pattern  string `json:"pattern"`
+		Path     string `json:"path"`
+		URL      string `json:"url"`
+		Query    string `json:"query"`
+		Bash     string `json:"bash_id"`
+		Shell    string `json:"shell_id"`
 	}
-	for _, name := range []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"} {
-		var text string
-		if json.Unmarshal(fields[name], &text) == nil && text != "" {
-			return text
-		}
-	}
-	return ""
+	_ = json.Unmarshal([]byte(input), &shows) // a field that is not a text counts as empty
+	return cmp.Or(shows.Command, shows.File, shows.Notebook, shows.Pattern, shows.Path, shows.URL, shows.Query, shows.Bash, shows.Shell)
 }
