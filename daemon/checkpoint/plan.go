@@ -82,6 +82,7 @@ type planner struct {
 	now     map[string]workspace.Snapshot
 	want    map[string]workspace.Snapshot
 	left    map[string]workspace.Snapshot // what the last call left
+	kept    map[string]workspace.FileID   // of which file a path was a name, where only the other names were changed
 	files   map[workspace.FileID]*fileState
 	missing map[string]string
 }
@@ -115,6 +116,7 @@ func (h History) Plan(from int, paths []string, now func(real string) (workspace
 	p := &planner{
 		history: h, from: from, paths: paths, has: has, files: map[workspace.FileID]*fileState{}, missing: map[string]string{},
 		now: map[string]workspace.Snapshot{}, want: map[string]workspace.Snapshot{}, left: map[string]workspace.Snapshot{},
+		kept: map[string]workspace.FileID{},
 	}
 	p.rewind()
 	if err := p.look(now); err != nil {
@@ -172,8 +174,12 @@ func (p *planner) look(now func(real string) (workspace.Snapshot, error)) error 
 func (p *planner) rewind() {
 	for _, row := range slices.Backward(p.history[p.from:]) {
 		for _, f := range row.Files {
-			if f.moved() && chosen(p.paths, string(f.Real)) {
+			switch {
+			case !chosen(p.paths, string(f.Real)):
+			case f.moved():
 				p.back(f)
+			default:
+				p.keep(f)
 			}
 		}
 		for _, gap := range row.Gaps {
@@ -196,8 +202,49 @@ func (p *planner) back(f File) {
 	}
 }
 
+// keep goes back through a call that changed only which other names the file at a path has. A later
+// call that put the same content into another file there may have left no row.
+func (p *planner) keep(f File) {
+	real := string(f.Real)
+	p.kept[real] = f.Before.ID
+	if want, known := p.want[real]; known && want.ID != f.Before.ID {
+		want.ID, want.Names = f.Before.ID, f.Before.Names
+		p.want[real] = want
+	}
+}
+
+// succeed lets the file that now stands at a path take the part of the one that stood there, where
+// that is gone, is wanted under other names, and held the same.
+func (p *planner) succeed() {
+	exists, wanted := map[workspace.FileID]bool{}, map[workspace.FileID][]string{}
+	for _, now := range p.now {
+		exists[now.ID] = true
+	}
+	for real, want := range p.want {
+		wanted[want.ID] = append(wanted[want.ID], real)
+	}
+	for _, real := range slices.Sorted(maps.Keys(p.kept)) {
+		id, now := p.kept[real], p.now[real]
+		first := p.file(id).first
+		_, changes := p.want[real]
+		if changes || exists[id] || first == nil || !now.ID.Known() || wanted[now.ID] != nil || !now.Same(*first) {
+			continue
+		}
+		next := p.file(now.ID)
+		next.first = first
+		maps.Copy(next.had, p.file(id).had)
+		for _, other := range wanted[id] {
+			want := p.want[other]
+			want.ID = now.ID
+			p.want[other] = want
+		}
+		exists[id] = true // once
+	}
+}
+
 func (p *planner) plan() *Plan {
 	out := &Plan{Rows: p.history[p.from:], Paths: p.paths}
+	p.succeed()
 	p.spare()
 	reals := slices.Sorted(maps.Keys(p.want))
 	wanted := map[workspace.FileID]bool{} // under a name that it has not

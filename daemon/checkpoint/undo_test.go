@@ -265,6 +265,52 @@ func TestUndoOfAnything(t *testing.T) {
 	})
 }
 
+// TestUndoOfSharedFile: names of one file are names of one file again, also where a command has replaced the last of them by a
+// file with the same content, which leaves no row.
+func TestUndoOfSharedFile(t *testing.T) {
+	t.Parallel()
+	for _, scripts := range [][]string{
+		{"echo >> b", "rm -r d", "sed -i s/./x/ b", "ln d/b f/a", "cp -r f d"},
+		{"rm d/b", "cp -p b c; mv c b", "echo more >> b"},
+		{"rm d/b", "cp -p b c; mv c b", "chmod 600 b"},
+		{"ln b c", "rm d/b c", "cp -p b c; mv c b"},
+		{"rm d/b", "cp -p b c; mv c b", "ln b d/b", "rm d/b"},
+	} {
+		for from := range scripts {
+			undoneFrom(t, scripts, from)
+		}
+	}
+}
+
+// undoneFrom runs scripts, takes back those from one on, brings them back, and takes all back.
+func undoneFrom(t *testing.T, scripts []string, from int) {
+	t.Helper()
+	d := newDesk(t)
+	setUp := exec.Command("bash", "-c", "mkdir d; printf '\\n' > b; ln b d/b")
+	setUp.Dir = d.root
+	if out, err := setUp.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	pictures := []map[string]string{picture(t, d.root)}
+	for _, script := range scripts {
+		before := len(d.history)
+		if d.shell(t, script); len(d.history) > before {
+			pictures = append(pictures, picture(t, d.root))
+		}
+	}
+	end := len(d.history)
+	from = min(from, end-1)
+	for _, step := range []struct{ from, want int }{{from, from}, {end, end}, {0, 0}} {
+		if step.from == len(d.history) {
+			continue
+		}
+		d.undo(t, step.from)
+		if diff := cmp.Diff(pictures[step.want], picture(t, d.root)); diff != "" {
+			t.Errorf("undone from %d of %d (-want +got):\n%s\nafter\n%s", step.from, end, diff, strings.Join(scripts, "\n"))
+		}
+	}
+}
+
 // TestConflicts: what another program has done since is found, path by path, and nothing of it is touched by the plan's own
 // account.
 func TestConflicts(t *testing.T) {
