@@ -164,8 +164,8 @@ func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Chang
 	return rec.apply(its, batch)
 }
 
-// Skipped records the result of a call whose turn never came. It is called on the scheduler's loop
-// and only notes it.
+// Skipped records the result of a call whose turn never came. It is called under the
+// scheduler's lock and only notes it.
 func (rec *recorder) Skipped(c *pipeline.Call, ended pipeline.Ended) {
 	rec.skipped.Lock()
 	defer rec.skipped.Unlock()

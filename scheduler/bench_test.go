@@ -1,5 +1,5 @@
 // What ordering costs: a call through a Plan with many others waiting, and calls
-// that do nothing through the loop. Both should stay flat as work grows.
+// that do nothing through a Scheduler. Both should stay flat as work grows.
 
 package scheduler
 

@@ -1,16 +1,16 @@
-// A Queue is one session's handle on the scheduler: it sends each request to the loop.
+// A Queue is one session's handle on the scheduler.
 
 package scheduler
 
 import "context"
 
 // A Queue orders and runs the calls of one session. Its methods are safe for concurrent use, except
-// on the loop. The requests of one goroutine are handled in order. See Scheduler for what applies
-// to all of them.
+// under the scheduler's lock. The requests of one goroutine are handled in order. See Scheduler for
+// what applies to all of them.
 type Queue struct {
 	scheduler *Scheduler
 
-	// The other fields belong to the loop.
+	// The scheduler's lock guards the other fields.
 
 	plan   *Plan
 	runs   map[string]*run // by the task's ID, until Run has returned
@@ -70,12 +70,9 @@ func (q *Queue) SetOrdering(ordering Ordering) {
 }
 
 // Ahead does what Plan.Ahead does. It returns nil once the scheduler is closed.
-func (q *Queue) Ahead(t Task, parent string) []string {
-	answer := make(chan []string, 1) // the loop must not wait for the caller
-	if !q.scheduler.do(func() { answer <- q.plan.Ahead(t, parent) }) {
-		return nil
-	}
-	return <-answer
+func (q *Queue) Ahead(t Task, parent string) (ids []string) {
+	q.scheduler.do(func() { ids = q.plan.Ahead(t, parent) })
+	return ids
 }
 
 // Wait waits until no call is waiting or running, and then returns nil, or the cause of ctx.
@@ -94,8 +91,8 @@ func (q *Queue) Close(cause error) {
 	})
 }
 
-// change has the loop change the plan and carry out its steps, and reports whether the loop still
-// runs.
+// change changes the plan and carries out its steps. It returns false, and does nothing, once the
+// scheduler is closed and nothing runs any more.
 func (q *Queue) change(change func(*Plan)) bool {
 	return q.scheduler.do(func() {
 		change(q.plan)
@@ -109,7 +106,7 @@ type run struct {
 	id     string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	resume chan struct{} // of size 1, so that the loop need not wait: there is at most one value
+	resume chan struct{} // of size 1, so that nothing waits under the lock: there is at most one value
 }
 
 func (r *run) outside(wait func()) error {

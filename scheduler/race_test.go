@@ -94,7 +94,7 @@ func TestEveryTaskRunsOrIsSkippedOnce(t *testing.T) {
 	if got := ran.Load() + skipped.Load(); got != sessions*turns*calls {
 		t.Errorf("%d ran and %d were skipped of %d", ran.Load(), skipped.Load(), sessions*turns*calls)
 	}
-	for n, q := range queues { // the loop has ended, so its state is ours to read
+	for n, q := range queues { // nothing runs any more, so the state is ours to read
 		if last := q.plan.turns.last; last != turns {
 			t.Errorf("%d of the %d turns of session %d ended", last, turns, n)
 		}

@@ -1,5 +1,5 @@
-// The one goroutine that owns the plans of a principal's sessions and shares the principal's slots
-// between them.
+// The plans of a principal's sessions, and the slots that they share. One lock guards them all: what
+// is done under it only keeps book, and never waits.
 
 package scheduler
 
@@ -9,57 +9,44 @@ import (
 )
 
 // A Scheduler runs the tasks of one principal's sessions. Its methods are safe for concurrent use.
-// They return as soon as the loop has received the request, which never waits for a task; only Wait
-// and Close wait. After Close they have no effect.
+// They never wait for a task; only Wait and Close do. After Close they have no effect.
 //
-// The functions that are called on the loop (Task.Skip, the predicates of stops) must not block and
-// must not call the scheduler.
+// The functions that are called under its lock (Task.Skip, the predicates of stops) must not block
+// and must not call the scheduler.
 type Scheduler struct {
-	inbox chan func() // unbuffered: a sent request has been received
-	done  chan struct{}
-	tasks sync.WaitGroup // goroutines that run tasks; the loop ends before them
+	tasks sync.WaitGroup // goroutines that run tasks
 	limit int
 
-	// The other fields belong to the loop.
-
+	mu      sync.Mutex          // guards what follows, and the queues with their plans
 	queues  map[*Queue]struct{} // not closed
 	ready   []*Queue            // want a slot, in the order in which they get one
 	slots   int                 // taken by all sessions
 	running int                 // tasks whose Run has not returned
 	idle    chan struct{}       // closed when nothing runs; nil while nothing waits for that
 	drained error               // why nothing starts any more; nil: things start
-	closing bool
+	closing bool                // Close was called
 }
 
 // New starts a scheduler that runs at most limit calls at once over all its sessions. Calls that
-// are outside do not count, and a session that takes up no slot always gets one. Close ends the
-// scheduler's goroutines.
+// are outside do not count, and a session that takes up no slot always gets one.
 func New(limit int) *Scheduler {
-	s := &Scheduler{inbox: make(chan func()), done: make(chan struct{}), limit: limit, queues: map[*Queue]struct{}{}}
-	go s.loop()
-	return s
+	return &Scheduler{limit: limit, queues: map[*Queue]struct{}{}}
 }
 
-func (s *Scheduler) loop() {
-	defer close(s.done)
-	for !s.closing || s.running > 0 {
-		request := <-s.inbox
-		request()
-		if s.running == 0 && s.idle != nil {
-			close(s.idle)
-			s.idle = nil
-		}
-	}
-}
-
-// do sends a request to the loop and reports whether the loop has received it.
+// do carries out a request under the lock. It returns false, and does nothing, once the scheduler is
+// closed and nothing runs any more.
 func (s *Scheduler) do(request func()) bool {
-	select {
-	case s.inbox <- request:
-		return true
-	case <-s.done:
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing && s.running == 0 {
 		return false
 	}
+	request()
+	if s.running == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+	return true
 }
 
 // NewQueue returns the queue of a new session.
@@ -97,34 +84,32 @@ func (s *Scheduler) end(cause error, end func(*Plan, error)) {
 // Wait waits until no task of any queue runs, and then returns nil, or the cause of ctx.
 func (s *Scheduler) Wait(ctx context.Context) error { return wait(ctx, s.do, &s.idle) }
 
-// wait waits until the loop has closed the channel in *at, which is made for the first waiter.
+// wait waits until the channel in *at is closed, which is made for the first waiter.
 func wait(ctx context.Context, do func(func()) bool, at *chan struct{}) error {
-	answer := make(chan chan struct{}, 1) // the loop must not wait for the caller
+	var idle chan struct{}
 	taken := do(func() {
 		if *at == nil {
 			*at = make(chan struct{})
 		}
-		answer <- *at
+		idle = *at
 	})
 	if !taken {
 		return nil
 	}
 	select {
-	case <-<-answer:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Close stops everything with ErrClosed, waits until every Run has returned and
-// ends the scheduler's goroutines.
+// Close stops everything with ErrClosed, and waits until every Run has returned.
 func (s *Scheduler) Close() {
 	s.do(func() {
 		s.end(ErrClosed, (*Plan).Close)
 		s.closing = true
 	})
-	<-s.done
 	s.tasks.Wait()
 }
 

@@ -1,4 +1,4 @@
-// The loop, under a clock that moves only when everybody waits: an hour-long
+// The scheduler, under a clock that moves only when everybody waits: an hour-long
 // call takes no real time, and "has not started" is a fact, not a guess.
 
 package scheduler
@@ -329,7 +329,7 @@ func TestDiscardedTurnEnds(t *testing.T) {
 		b.queue.EndTurn(1)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if last := b.queue.plan.turns.last; last != 1 { // the loop waits for us
+		if last := b.queue.plan.turns.last; last != 1 { // everybody waits for us
 			b.Errorf("turn %d was the last to end, want 1", last)
 		}
 		b.queue.EndTurn(2)

@@ -1,9 +1,9 @@
 // Package scheduler decides when each call of a session may run.
 //
 // A [Plan] is the order of one session's calls and does nothing by itself: no
-// goroutines, no clock, no I/O. A [Scheduler] is one goroutine that owns the
-// plans of one principal's sessions and so can share the principal's slots
-// between them without a lock. A [Queue] is one session's handle on it.
+// goroutines, no clock, no I/O. A [Scheduler] has the plans of one principal's
+// sessions under one lock, and shares the principal's slots between them. A
+// [Queue] is one session's handle on it.
 //
 // The package does not know gRPC, tools, permissions or files, nor why a
 // call is stopped: it orders tasks that report whether they are concurrent,
@@ -59,9 +59,9 @@ type Task interface {
 	// and the same parent. The task has already applied the session's abort policy.
 	Run(ctx context.Context, outside func(wait func()) error, alone func() error) (abort error)
 
-	// Skip is called if the task will never run; cause is the reason. It runs on the scheduler's
-	// loop (or in Queue.Add, once the scheduler is closed), so it must not block and must not call
-	// the scheduler.
+	// Skip is called if the task will never run; cause is the reason. It is called under the
+	// scheduler's lock (or in Queue.Add, once the scheduler is closed), so it must not block and must
+	// not call the scheduler.
 	Skip(cause error)
 }
 
