@@ -35,22 +35,29 @@ func (ask *asker) HostLimits() pipeline.HostLimits {
 
 // AskHost puts the question, unless the call already asks about the host, and waits for a yes. The
 // question stays open when ctx ends, until the call and its processes have ended: a late yes counts
-// for the next attempt.
-func (ask *asker) AskHost(ctx context.Context, c *pipeline.Call, q pipeline.Question, answered func(sandbox.Answer)) error {
+// for the next attempt. The error is pipeline.ErrMoot if there is an answer by now.
+func (ask *asker) AskHost(ctx context.Context, c *pipeline.Call, q pipeline.Question, answers pipeline.HostAnswers) error {
 	for ctx.Err() == nil {
 		var a *asked
 		var next <-chan struct{} // when it is to be looked again
+		var known bool
 		ask.s.update(func(its *state) {
 			if ctx.Err() != nil { // what asked has ended, and its questions were withdrawn
 				next = ctx.Done()
 				return
 			}
-			if a = ask.openHost(its, c, q, answered); a != nil {
+			if known = answers.Known(q.Host.Name); known { // another connection's question was answered a moment ago
+				return
+			}
+			if a = ask.openHost(its, c, q, answers); a != nil {
 				next = a.settled
 			} else if ask.answerable(its) && its.questions.openUnder(hostQuestions) >= maxHostQuestions {
 				next = its.questions.freed
 			}
 		})
+		if known {
+			return pipeline.ErrMoot
+		}
 		if next == nil {
 			return ask.cannotAsk(q)
 		}
@@ -71,7 +78,7 @@ func (ask *asker) AskHost(ctx context.Context, c *pipeline.Call, q pipeline.Ques
 
 // openHost returns the open question about the host for the call, which it puts if there is none;
 // nil: it cannot be put now.
-func (ask *asker) openHost(its *state, c *pipeline.Call, q pipeline.Question, answered func(sandbox.Answer)) *asked {
+func (ask *asker) openHost(its *state, c *pipeline.Call, q pipeline.Question, answers pipeline.HostAnswers) *asked {
 	about := subject{key: hostsOf(c.Key) + q.Host.Name}
 	if a := its.questions.asked[about.key]; a != nil && !a.done {
 		return a
@@ -85,9 +92,9 @@ func (ask *asker) openHost(its *state, c *pipeline.Call, q pipeline.Question, an
 	about.answered = func(its *state, no *fault.Error) func() {
 		delete(its.questions.asked, about.key)
 		if no != nil {
-			answered(sandbox.NotPermitted)
+			answers.Note(q.Host.Name, sandbox.NotPermitted)
 		} else {
-			answered(sandbox.Permitted)
+			answers.Note(q.Host.Name, sandbox.Permitted)
 		}
 		return nil
 	}

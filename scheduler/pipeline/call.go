@@ -79,11 +79,11 @@ type Asker interface {
 	// Withdraw withdraws the call's open question, if there is one. reason is shown to clients.
 	Withdraw(c *Call, reason string)
 	// AskHost asks the question, which is about a host, unless one about the same host is open for
-	// the call, and waits for a yes. The call may have ended, with processes that go on. answered is
-	// called with the answer, also when it comes after ctx has ended, and not while AskHost is
-	// called; it must not block. The error is ErrMoot if rules, settings or mode decide by now, a
+	// the call, and waits for a yes. The call may have ended, with processes that go on. The
+	// answer is noted in answers, also when it comes after ctx has ended, whose methods must not
+	// block. The error is ErrMoot if rules, settings, mode or an answer decide by now, a
 	// *fault.Error if no client can answer or the answer is a no, and otherwise the cause of ctx.
-	AskHost(ctx context.Context, c *Call, q Question, answered func(sandbox.Answer)) error
+	AskHost(ctx context.Context, c *Call, q Question, answers HostAnswers) error
 	// HostLimits returns how long connections may wait for answers.
 	HostLimits() HostLimits
 }

@@ -73,6 +73,22 @@ func (h *hosts) ask(ctx context.Context, to sandbox.Host) sandbox.Answer {
 	return sandbox.Unanswered
 }
 
+// HostAnswers are what was answered about hosts for one call. It is safe for concurrent use.
+type HostAnswers interface {
+	Known(host string) bool // there is an answer
+	Note(host string, said sandbox.Answer)
+}
+
+// Known reports whether there is an answer about the host for this call.
+func (h *hosts) Known(host string) bool { return h.answered(host) != "" }
+
+// Note keeps an answer about the host for this call.
+func (h *hosts) Note(host string, said sandbox.Answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers[host] = said
+}
+
 // answered returns what was answered about the host for this call; empty: nothing.
 func (h *hosts) answered(host string) sandbox.Answer {
 	h.mu.Lock()
@@ -84,11 +100,7 @@ func (h *hosts) answered(host string) sandbox.Answer {
 func (h *hosts) put(ctx context.Context, q Question) (answer sandbox.Answer, sure bool) {
 	ctx, release := h.held.begin(ctx)
 	defer release()
-	err := h.call.session.AskHost(ctx, h.call, q, func(said sandbox.Answer) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.answers[q.Host.Name] = said
-	})
+	err := h.call.session.AskHost(ctx, h.call, q, h)
 	_, isDenied := isNo(err)
 	_, cannotAsk := errors.AsType[*fault.Error](err)
 	switch {
