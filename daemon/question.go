@@ -7,6 +7,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -119,6 +120,10 @@ func (ask *asker) ofCall(c *pipeline.Call, q pipeline.Question) subject {
 	return about
 }
 
+// askAheadAfter is how long a call waits for its turn before it asks ahead. Whoever answers does not
+// notice it, and calls that are quick are judged once.
+const askAheadAfter = 100 * time.Millisecond
+
 // askAhead has the call ask before its turn has come, when others are in front of it. One goroutine
 // asks, in the order of the calls.
 func (ask *asker) askAhead(c *pipeline.Call) {
@@ -136,18 +141,19 @@ func (ask *asker) askAhead(c *pipeline.Call) {
 		}
 		ask.s.work.Go(func() {
 			for next := c; next != nil; next = ask.nextAhead() {
-				next.AskAhead(ask.s.ctx)
+				next.AskAhead(ask.s.ctx, askAheadAfter)
 			}
 		})
 	})
 }
 
-// nextAhead is done with the first call that is to ask ahead, and returns the one behind it; nil:
-// there is none.
+// nextAhead is done with the first call that is to ask ahead, and returns the one behind it whose
+// turn has not come; nil: there is none.
 func (ask *asker) nextAhead() *pipeline.Call {
 	return view(ask.s, func(its *state) *pipeline.Call {
-		its.questions.ahead = its.questions.ahead[1:]
-		if len(its.questions.ahead) == 0 || its.stopping {
+		next := slices.IndexFunc(its.questions.ahead[1:], (*pipeline.Call).Waits)
+		its.questions.ahead = its.questions.ahead[1+max(next, 0):]
+		if next < 0 || its.stopping {
 			its.questions.ahead = nil
 			return nil
 		}

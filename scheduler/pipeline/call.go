@@ -242,6 +242,13 @@ func (l *lookout) stop() {
 	}
 }
 
+// Waits reports whether the call's turn has not come.
+func (c *Call) Waits() bool {
+	c.ahead.mu.Lock()
+	defer c.ahead.mu.Unlock()
+	return !c.ahead.over
+}
+
 // parsed is a parsed input. An answer may replace the input.
 type parsed struct {
 	input    string

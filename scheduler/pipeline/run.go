@@ -47,6 +47,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 
 // Skip ends a call whose turn never comes. It is the scheduler's other way out.
 func (c *Call) Skip(cause error) {
+	c.ahead.stop()
 	ended := NotStarted(cause)
 	ended.Usage.Waited = time.Since(c.accepted)
 	c.session.Skipped(c, ended)
@@ -315,17 +316,19 @@ func settle(ctx context.Context, result tools.Result, err error, ran time.Durati
 	return ended.after(result)
 }
 
-// AskAhead puts the call's question while earlier calls still run, if as things stand there is one.
-func (c *Call) AskAhead(ctx context.Context) {
-	if !c.mu.TryLock() {
+// AskAhead puts the call's question while earlier calls still run, if as things stand there is one,
+// and it is that long since the call was accepted, which AskAhead waits for.
+func (c *Call) AskAhead(ctx context.Context, after time.Duration) {
+	ctx, cancel := c.ahead.begin(ctx)
+	defer cancel()
+	select {
+	case <-time.After(after - time.Since(c.accepted)):
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil || !c.mu.TryLock() {
 		return // its turn has come
 	}
 	defer c.mu.Unlock()
-	ctx, cancel := c.ahead.begin(ctx)
-	defer cancel()
-	if ctx.Err() != nil {
-		return
-	}
 	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
 	env, rights := c.session.Peek(c)
 	c.rights, c.rights.fresh = rights, true
