@@ -48,6 +48,13 @@ const (
 	handshakeTime    = 10 * time.Second // for TLS and the first words of HTTP/2
 )
 
+// How much a client may send before it is read, in bytes. They are fixed: windows that grow with the
+// traffic are measured by a ping beside nearly each message.
+const (
+	streamWindow = 256 << 10
+	connWindow   = 1 << 20
+)
+
 func (d *Daemon) newServer() *grpc.Server {
 	metrics := grpcprom.NewServerMetrics()
 	if d.Metrics != nil {
@@ -64,6 +71,8 @@ func (d *Daemon) newServer() *grpc.Server {
 		grpc.MaxRecvMsgSize(d.limits.MessageBytes),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.WaitForHandlers(true), // so that nothing is left of a stream when the daemon lets go of its state
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
