@@ -106,7 +106,7 @@ const disconnectGrace = 5 * time.Second
 func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
 	d := &Daemon{
-		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: reclaimer{wake: make(chan struct{}, 1)}, health: health.NewServer(),
+		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: newReclaimer(), health: health.NewServer(),
 		sessions: sessionSet{open: map[string]*session{}, resting: map[string]*resting{}, notRestored: map[string]notRestored{}},
 		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
 	}

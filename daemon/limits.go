@@ -168,7 +168,7 @@ func newLedger(limits settings.Limits, released func(bytes int64)) *quota.Ledger
 
 // besideHeld is what the daemon takes beside what clients have it hold: itself, and messages under
 // way. Ours.
-const besideHeld = 128 << 20
+const besideHeld = 128<<20 + spareHeap
 
 // limitMemory has the collector work harder once the daemon takes more than what its limits let
 // clients have it hold, instead of at twice of what is alive. An operator's GOMEMLIMIT counts.
