@@ -120,8 +120,8 @@ func (ask *asker) ofCall(c *pipeline.Call, q pipeline.Question) subject {
 	return about
 }
 
-// askAheadAfter is how long a call waits for its turn before it asks ahead. Whoever answers does not
-// notice it, and calls that are quick are judged once.
+// askAheadAfter is how long a call waits for its turn before it asks ahead. The user does not notice
+// it, and calls that are quick are judged once.
 const askAheadAfter = 100 * time.Millisecond
 
 // askAhead has the call ask before its turn has come, when others are in front of it. One goroutine
@@ -151,7 +151,7 @@ func (ask *asker) askAhead(c *pipeline.Call) {
 // turn has not come; nil: there is none.
 func (ask *asker) nextAhead() *pipeline.Call {
 	return view(ask.s, func(its *state) *pipeline.Call {
-		next := slices.IndexFunc(its.questions.ahead[1:], (*pipeline.Call).Waits)
+		next := slices.IndexFunc(its.questions.ahead[1:], pipeline.Waits)
 		its.questions.ahead = its.questions.ahead[1+max(next, 0):]
 		if next < 0 || its.stopping {
 			its.questions.ahead = nil

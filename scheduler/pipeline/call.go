@@ -242,8 +242,8 @@ func (l *lookout) stop() {
 	}
 }
 
-// Waits reports whether the call's turn has not come.
-func (c *Call) Waits() bool {
+// Waits reports whether the turn of c has not come.
+func Waits(c *Call) bool {
 	c.ahead.mu.Lock()
 	defer c.ahead.mu.Unlock()
 	return !c.ahead.over
