@@ -64,7 +64,7 @@ func (d *Daemon) newServer() *grpc.Server {
 	events := logging.WithLogOnEvents(logging.FinishCall)
 	rescue := recovery.WithRecoveryHandler(d.rescued)
 	server := grpc.NewServer(
-		grpc.Creds(access.Credentials()),
+		grpc.Creds(access.Credentials(access.NewArriving(d.limits.MessageBytes, d.overfull))),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InTapHandle(d.admit),
 		grpc.ConnectionTimeout(handshakeTime),
@@ -147,6 +147,12 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 	}
 	// there is no other way from here to the method
 	return context.WithValue(ctx, admissionKey{}, admission{who, d.admission.arrivals.Add(1)}), nil
+}
+
+// overfull logs that a connection was ended, since too much had arrived of messages that were not finished.
+func (d *Daemon) overfull(why *access.Overfull) {
+	d.admission.refusals.Warn("a connection was ended: messages_arriving", zap.String("scope", why.Scope), zap.Int64("limit", why.Limit),
+		zap.Int64("held", why.Held), zap.Stringer("from", why.From))
 }
 
 // Of refused requests so many a minute are logged, for each of their reasons: a refused client must

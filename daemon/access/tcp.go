@@ -302,19 +302,25 @@ func (v tcpInfo) checkOtherEnd() error {
 // Credentials returns the server credentials for listeners of Listen and ListenTCP. They take the identity of a client at the
 // handshake, and refuse no one: Identify decides for each request, so that a refused client gets a status and not a closed
 // connection.
-func Credentials() credentials.TransportCredentials { return transport{} }
+// What is unfinished of the messages on their connections is bounded by arriving.
+func Credentials(arriving *Arriving) credentials.TransportCredentials { return transport{arriving} }
 
 // transport does the handshake of the listener that a connection came through.
-type transport struct{}
+type transport struct{ arriving *Arriving }
 
-func (transport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t transport) ServerHandshake(conn net.Conn) (safe net.Conn, info credentials.AuthInfo, err error) {
 	switch conn := conn.(type) {
 	case *net.UnixConn:
-		return handshakeSocket(conn)
+		safe, info, err = handshakeSocket(conn)
 	case *tcpConn:
-		return conn.handshake()
+		safe, info, err = conn.handshake()
+	default:
+		return nil, nil, fmt.Errorf("no principal is known for a connection of type %T", conn)
 	}
-	return nil, nil, fmt.Errorf("no principal is known for a connection of type %T", conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.arriving.count(safe), info, nil
 }
 
 func (transport) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -325,6 +331,6 @@ func (transport) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "toold"}
 }
 
-func (e transport) Clone() credentials.TransportCredentials { return e }
+func (t transport) Clone() credentials.TransportCredentials { return t }
 
 func (transport) OverrideServerName(string) error { return nil }
