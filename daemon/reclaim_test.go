@@ -33,19 +33,15 @@ func TestLull(t *testing.T) {
 	}{
 		{3 << 20, false},                       // it has just started
 		{3<<20 + 50<<10, true},                 // and does nothing
-		{3<<20 + 100<<10, false},               // and goes on doing nothing
+		{3<<20 + 150<<10, false},               // and goes on doing nothing
 		{9 << 20, false},                       // it works
 		{9<<20 + quietBytes, false},            // still a little
 		{9<<20 + quietBytes + 1, true},         // no more
-		{9<<20 + quietBytes + 1 + 5000, false}, // what it collected
-		{9<<20 + quietBytes + 500<<10, false},  // too little to be worth a collection
-		{9<<20 + quietBytes + 500<<10 + 1, false},
+		{9<<20 + quietBytes + 1 + 5000, false}, // what the collection allocates
+		{9<<20 + quietBytes + 900<<10, false},  // too little to be worth a collection
+		{9<<20 + quietBytes + 900<<10 + 1, false},
 	} {
-		got := l.begins(c.allocated)
-		if got {
-			l.collected = c.allocated
-		}
-		if got != c.want {
+		if got := l.begins(c.allocated); got != c.want {
 			t.Errorf("step %d: a lull begins: %v, want %v", i, got, c.want)
 		}
 	}
