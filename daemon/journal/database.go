@@ -38,7 +38,7 @@ const (
 	selectOldest = "select id, time, length(body) from records where id between ? and ? order by id limit ?"
 	trimRecords  = "delete from records where id between ? and ?"
 	setCount     = "update logs set bytes = ?, last = ? where id = ?"
-	setState     = "insert into state (log, key, value) values (?, ?, ?) on conflict do update set value = excluded.value"
+	setState     = "insert or replace into state (log, key, value) values (?, ?, ?)" // one look into the tree; an upsert takes two
 	setMeta      = "insert into meta (key, value) values (?, ?) on conflict do update set value = excluded.value"
 )
 
