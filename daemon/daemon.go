@@ -173,7 +173,7 @@ func (d *Daemon) openState() (err error) {
 	if d.runner, err = sandbox.New(d.inState("processes"), outlet); err != nil {
 		return err
 	}
-	d.life.closers = append(d.life.closers, d.runner.Close)
+	d.life.closers, d.reclaimer.shells = append(d.life.closers, d.runner.Close), d.runner
 	if err := removeTree(d.inState(restingDir)); err != nil { // no process can read them any more
 		return err
 	}

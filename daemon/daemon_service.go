@@ -56,6 +56,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 		Files: uint64(held.Files), Directories: uint64(held.Directories), TextBytes: uint64(held.Text),
 		Bytes: uint64(held.Bytes), LimitBytes: uint64(d.reclaimer.searches.Limit()), Building: held.Building,
 	}
+	info.WaitingShells = uint32(d.runner.Waiting())
 	info.Warnings, info.WarningDetails = convert.Warnings(d.warned(principalOf(ctx)))
 	confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/index"
 )
 
@@ -50,6 +51,7 @@ type reclaimer struct {
 	wake     chan struct{} // one slot
 	bytes    atomic.Int64  // given back since the last collection
 	searches *index.Set    // what searches have found
+	shells   *sandbox.Runner
 	lull     lull
 	spare    []byte // spareHeap
 }
@@ -122,14 +124,17 @@ func (r *reclaimer) collect() {
 	debug.FreeOSMemory()
 }
 
-// forget drops what searches remember and do not use; all of it, if memory is short.
+// forget drops what searches remember and do not use; all of it, and the shells that wait, if memory
+// is short.
 func (r *reclaimer) forget() {
 	idle := searchIdle
 	pressure, _ := os.ReadFile("/proc/pressure/memory") // only Linux has these
 	memory, _ := os.ReadFile("/proc/meminfo")
-	if shortOfMemory(pressure, memory) {
+	short := shortOfMemory(pressure, memory)
+	if short {
 		idle = 0
 	}
+	r.shells.SetMemoryShort(short)
 	r.released(r.searches.Forget(idle))
 }
 

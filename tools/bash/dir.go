@@ -3,6 +3,7 @@
 package bash
 
 import (
+	"maps"
 	"os"
 	"strings"
 
@@ -18,6 +19,7 @@ func isDir(path string) bool {
 // changes returns what the shell leaves to the session, if it has reported that and ended by
 // itself.
 func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
+	r.stayed = r.report == nil
 	if !r.lasts {
 		return c
 	}
@@ -40,6 +42,7 @@ func (r *shellRun) changes(exit sandbox.Exit) (c tools.Changes) {
 	}
 	environ, withheld := left.after(r.env.Environ, r.environ, r.env.Box.Filter.Withheld)
 	c.Exports = environ
+	r.stayed = left.dir == r.dir && maps.Equal(environ, asMap(r.env.Environ))
 	if len(withheld) > 0 {
 		r.note("Not kept for later commands: %s. Variables that look like credentials, or change what programs run, are not passed on; set them in the command that needs them.", strings.Join(withheld, ", "))
 	}

@@ -50,6 +50,8 @@ type shellRun struct {
 	lasts   bool     // the state at its end becomes the session's
 	report  *os.File // receives that state; nil: it stays as it was
 	notes   []string
+	command sandbox.Command // that was started
+	stayed  bool            // it has left directory and exports as they were
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -113,7 +115,7 @@ func (r *shellRun) openReport() (err error) {
 	exported := asMap(r.environ)
 	isExported := func(name string) bool { _, is := exported[name]; return is }
 	if r.lasts && shell.Leaves(r.in.Command, isExported) {
-		r.report, err = sandbox.NewReport(maxReport)
+		r.report, err = sandbox.NewReport()
 	}
 	return err
 }
@@ -184,6 +186,10 @@ func (r *shellRun) start() (err error) {
 	if r.in.analysis.Background {
 		c.Keep = r.keep
 	}
+	if !r.in.RunInBackground && mayBeEarly(r.in.Command) {
+		c.Early = &sandbox.Early{Script: r.in.Command, Env: c.Env, Prelude: earlyPrelude(r.in.Command, c.Env, r.report != nil, r.programs())}
+	}
+	r.command = c
 	if script, name, err := r.openPrelude(); err != nil {
 		return startFault(err)
 	} else if script != nil {
@@ -197,16 +203,34 @@ func (r *shellRun) start() (err error) {
 	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
 	}
+	if report := r.process.Report(); report != nil {
+		r.useReport(report)
+	}
 	return nil
+}
+
+// useReport makes report, which a shell that was started beforehand has, the one that is read.
+func (r *shellRun) useReport(report *os.File) {
+	if r.report == nil {
+		_ = report.Close()
+		return
+	}
+	r.closeReport()
+	r.report = report
+}
+
+// programs returns the files of the verdict by command words, unless the command shows the table.
+func (r *shellRun) programs() map[string]string {
+	if slices.ContainsFunc(r.in.analysis.Commands, tellsPrograms) {
+		return nil
+	}
+	return r.env.Programs
 }
 
 // openPrelude returns the script that the shell reads first, and the variable that names it; nil:
 // none is needed.
 func (r *shellRun) openPrelude() (script *os.File, name string, err error) {
-	programs, descriptor := r.env.Programs, 3
-	if slices.ContainsFunc(r.in.analysis.Commands, tellsPrograms) {
-		programs = nil
-	}
+	programs, descriptor := r.programs(), 3
 	if r.report != nil {
 		descriptor++
 	} else if len(programs) == 0 {
@@ -297,6 +321,9 @@ func (r *shellRun) end(ctx context.Context, exit sandbox.Exit) (tools.Result, er
 	result, err := r.result(exit, nil) // which reads the output
 	if failed := cmp.Or(ended, release()); failed != nil && exit.Output == nil {
 		exit.Output = failed
+	}
+	if r.stayed && !exit.Stopped {
+		r.env.Box.Prepare(r.command)
 	}
 	switch {
 	case exit.Output != nil:

@@ -4,11 +4,13 @@ package bash
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,9 +31,6 @@ const (
 	stateDescriptor = "198"
 	// reportMark begins a report, after anything else that was written to the descriptor.
 	reportMark = "\x00toold state\x00"
-	// maxReport is larger than any environment that the kernel accepts for a program. A command may
-	// write anything to the descriptor, so there is a limit.
-	maxReport = 4 << 20
 	// maxPrelude is less than the capacity of a pipe, in bytes.
 	maxPrelude = 60 << 10
 )
@@ -40,7 +39,6 @@ const (
 const reporting = `trap '{ unset -f builtin; builtin set +vxefu; } 2>&-
 { builtin printf "\0toold state\0"; builtin pwd -P; builtin printf "\0"
 builtin declare -px; builtin printf "\0end\0"; } 2>&- >&` + stateDescriptor + `' EXIT
-exec ` + stateDescriptor + `>&3 3>&- 4<&-
 `
 
 // prelude makes the shell report its state, if reports is set, and use the files of the verdict:
@@ -48,16 +46,43 @@ exec ` + stateDescriptor + `>&3 3>&- 4<&-
 func prelude(reports bool, programs map[string]string) []byte {
 	var b bytes.Buffer
 	b.WriteString("unset BASH_ENV\n")
-	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		fmt.Fprintf(&b, "hash -p %s -- %s\n", quoted(programs[name]), quoted(name))
-	}
+	remember(&b, programs)
 	if reports {
-		b.WriteString(reporting)
+		b.WriteString(reporting + "exec " + stateDescriptor + ">&3 3>&- 4<&-\n")
 	} else {
 		b.WriteString("exec 3<&-\n")
 	}
 	return b.Bytes()
 }
+
+// earlyPrelude is prelude for a shell that was started beforehand, with what such a shell cannot know:
+// its script, and that its time begins now. Its last command leaves $_ as it is in a new shell of that
+// environment.
+func earlyPrelude(script string, environ []string, reports bool, programs map[string]string) string {
+	var b bytes.Buffer
+	b.WriteString("unset BASH_ENV\nSECONDS=0 BASH_EXECUTION_STRING=" + quoted(script) + "\n")
+	remember(&b, programs)
+	if reports {
+		b.WriteString(reporting + "exec " + stateDescriptor + ">&4\n")
+	}
+	fmt.Fprintf(&b, "exec 3<&- 4>&-\n: %s\n", quoted(cmp.Or(asMap(environ)["_"], "bash")))
+	return b.String()
+}
+
+// remember writes commands that make the shell find the programs.
+func remember(b *bytes.Buffer, programs map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		fmt.Fprintf(b, "hash -p %s -- %s\n", quoted(programs[name]), quoted(name))
+	}
+}
+
+// tellsStart finds what may show that a shell was started before its script was known: the command
+// line in /proc, which ends in NULs there, the age of the process, and what the prelude leaves in a
+// list of all variables and in PIPESTATUS.
+var tellsStart = regexp.MustCompile(`proc|declare|typeset|compgen|BASH_ARG|PIPESTATUS|times|\b(ps|pgrep|pkill|pidof|pstree|top|htop)\b|(^|[;&|(\s])set\s*($|[;&|>)\n])`)
+
+// mayBeEarly reports whether a shell that was started beforehand may run the script.
+func mayBeEarly(script string) bool { return !tellsStart.MatchString(script) }
 
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
@@ -79,7 +104,7 @@ func openPrelude(text []byte) (*os.File, error) {
 // readReport returns what was written to a report.
 func readReport(f *os.File) string {
 	size, err := f.Seek(0, io.SeekCurrent)
-	if err != nil || size <= 0 || size > maxReport {
+	if err != nil || size <= 0 || size > sandbox.MaxReport {
 		return ""
 	}
 	text := make([]byte, size)

@@ -94,7 +94,9 @@ type GetInfoResponse struct {
 	// Who the caller is, and so whose sessions it sees: "uid:1000", "token:ci", "certificate:ci".
 	Principal string `protobuf:"bytes,21,opt,name=principal,proto3" json:"principal,omitempty"`
 	// What Grep and Glob remember of earlier searches.
-	SearchMemory  *SearchMemory `protobuf:"bytes,22,opt,name=search_memory,json=searchMemory,proto3" json:"search_memory,omitempty"`
+	SearchMemory *SearchMemory `protobuf:"bytes,22,opt,name=search_memory,json=searchMemory,proto3" json:"search_memory,omitempty"`
+	// Shells that were started beforehand and wait for a call, for all principals together.
+	WaitingShells uint32 `protobuf:"varint,23,opt,name=waiting_shells,json=waitingShells,proto3" json:"waiting_shells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +241,13 @@ func (x *GetInfoResponse) GetSearchMemory() *SearchMemory {
 		return x.SearchMemory
 	}
 	return nil
+}
+
+func (x *GetInfoResponse) GetWaitingShells() uint32 {
+	if x != nil {
+		return x.WaitingShells
+	}
+	return 0
 }
 
 // What Grep and Glob remember of earlier searches, for all principals together.
@@ -820,7 +829,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xea\x04\n" +
+	"\x0eGetInfoRequest\"\x91\x05\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -839,7 +848,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\x06limits\x18\f \x01(\v2\x10.toold.v1.LimitsR\x06limits\x120\n" +
 	"\tlisteners\x18\x14 \x03(\v2\x12.toold.v1.ListenerR\tlisteners\x12\x1c\n" +
 	"\tprincipal\x18\x15 \x01(\tR\tprincipal\x12;\n" +
-	"\rsearch_memory\x18\x16 \x01(\v2\x16.toold.v1.SearchMemoryR\fsearchMemory\"\xb8\x01\n" +
+	"\rsearch_memory\x18\x16 \x01(\v2\x16.toold.v1.SearchMemoryR\fsearchMemory\x12%\n" +
+	"\x0ewaiting_shells\x18\x17 \x01(\rR\rwaitingShells\"\xb8\x01\n" +
 	"\fSearchMemory\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12 \n" +
 	"\vdirectories\x18\x02 \x01(\x04R\vdirectories\x12\x1d\n" +

@@ -70,6 +70,12 @@ func (b *Box) Start(c Command) (*Process, error) {
 	return p, err
 }
 
+// Prepare starts a shell beforehand for the next call that starts one like c, see [Runner.Prepare].
+func (b *Box) Prepare(c Command) {
+	c.Policy = b.Ready().Policy
+	b.Runner.Prepare(c)
+}
+
 // Under returns a box for processes of the same call that need another policy. What it starts
 // counts for b.Used; its denials are not b's.
 func (b *Box) Under(p Policy) *Box {

@@ -104,6 +104,12 @@ func (p *Process) spawnConfined(l *launch) error {
 	return nil
 }
 
+// isPlain reports whether the instance of a process may outlive the call: it has made nothing that is
+// visible elsewhere, and its proxy, if there is one, does not tell calls apart by a name.
+func (b *confinementOf) isPlain() bool {
+	return b.fresh == nil && (b.instance == nil || len(b.instance.points) == 0 && b.instance.proxy == nil)
+}
+
 // hasOrphans reports whether a process of the tree lives whose parents have died.
 func (b *confinementOf) hasOrphans() bool {
 	if b.first == 0 {

@@ -21,11 +21,14 @@ func newInput(content []byte) (*os.File, error) {
 	return f, nil
 }
 
-// NewReport returns an empty file without a name, in which processes may write most bytes; where
-// there are no files in memory, it has no limit. Its offset is after what was written, since all
-// share it. The caller closes it.
-func NewReport(most int64) (*os.File, error) {
-	f, err := roomInMemory("report", most)
+// MaxReport is larger than any environment that the kernel accepts for a program, in bytes.
+const MaxReport = 4 << 20
+
+// NewReport returns an empty file without a name, in which processes may write MaxReport bytes;
+// where there are no files in memory, it has no limit. Its offset is after what was written, since
+// all share it. The caller closes it.
+func NewReport() (*os.File, error) {
+	f, err := roomInMemory("report", MaxReport)
 	if err != nil {
 		f, err = onDisk(nil)
 	}

@@ -61,6 +61,9 @@ type Command struct {
 	// Keep decides about processes that still run when the main process has ended by itself; nil:
 	// all of them are killed.
 	Keep Keep
+	// Early lets the process be a bash that Prepare has started; nil: it is started now. Args then end in
+	// the script.
+	Early *Early
 	// Ask is called when a process of the tree wants to connect to a host that Policy.Network does
 	// not name, while the connection waits; it returns at once when its context ends, which the end
 	// of the tree causes. It must be safe for concurrent use. nil: nothing is asked, and the host
@@ -89,7 +92,8 @@ type Process struct {
 	exit    Exit
 	done    chan struct{}
 	outputs []*capture
-	command Command // without its Input
+	report  *os.File // see Report
+	command Command  // without its Input
 	// stopping is set by Stop. outlived is closed when processes continue after the main process;
 	// main is how the main process has ended then.
 	stopping  atomic.Bool
@@ -140,12 +144,12 @@ type Left struct {
 // Start starts c. After an error, nothing was started; an *UnavailableError means that the process
 // cannot be confined here.
 func (r *Runner) Start(c Command) (*Process, error) {
+	if p := r.takeEarly(c); p != nil {
+		return p, nil
+	}
 	input := c.Input
 	c.Input = nil
-	p := &Process{
-		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
-		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1), listened: make(chan struct{}, 1),
-	}
+	p := r.newProcess(c)
 	if err := r.enter(p); err != nil {
 		return nil, err
 	}
@@ -154,11 +158,23 @@ func (r *Runner) Start(c Command) (*Process, error) {
 		r.leave(p)
 		return nil, err
 	}
+	p.attend()
+	return p, nil
+}
+
+func (r *Runner) newProcess(c Command) *Process {
+	return &Process{
+		runner: r, marker: fmt.Sprintf("%s%s.%d", r.generation, c.ID, r.started.Add(1)), since: ticks(), command: c,
+		exited: make(chan struct{}), done: make(chan struct{}), outlived: make(chan struct{}), insisted: make(chan Denial, 1), listened: make(chan struct{}, 1),
+	}
+}
+
+// attend starts what follows the process to its end.
+func (p *Process) attend() {
 	for _, o := range p.outputs {
 		go o.copy(p.Stop)
 	}
 	go p.supervise()
-	return p, nil
 }
 
 func (p *Process) start(input []byte) (err error) {

@@ -34,6 +34,7 @@ type Runner struct {
 	reaper     reaper
 	watcher    *watcher
 	host       hostCapabilities
+	early      earlyShells
 
 	mu     sync.Mutex
 	trees  map[*Process]bool // started, or about to be
@@ -83,6 +84,7 @@ func (r *Runner) Close() error {
 	r.closed = true
 	r.mu.Unlock()
 	r.starts.Wait()
+	r.closeEarly()
 	r.mu.Lock()
 	running := slices.Collect(maps.Keys(r.trees))
 	r.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -35,6 +36,7 @@ type supervisor struct {
 	waiting  sync.WaitGroup // connections that processes wait for
 	plain    map[string]bool
 	reports  reporter
+	handed   atomic.Pointer[func(Alteration)] // what receives the reports from now on
 
 	mu      sync.Mutex
 	denials []Denial
@@ -142,6 +144,9 @@ func (g *supervisor) one(fd uintptr) (over bool) {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, notifReceive, uintptr(unsafe.Pointer(&n)))
 	if errno != 0 {
 		return !errors.Is(errno, unix.EINTR) && !errors.Is(errno, unix.ENOENT) // ENOENT: the asking process was killed
+	}
+	if report := g.handed.Swap(nil); report != nil {
+		g.reports.report = *report
 	}
 	if r, later := g.judge(&n); !later {
 		g.send(&r)
