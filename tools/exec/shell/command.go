@@ -36,7 +36,7 @@ type Command struct {
 	Sets []Assignment
 	// Text is the source, without redirections.
 	Text string
-	// Literal: the command word is literal.
+	// Literal is set if no expansion takes part in the command word, so Name is what runs.
 	Literal bool
 	// Dirs are where it may run, in the forms of [Analysis].Reads and seen from
 	// where the script starts; a wrapper around it may go elsewhere. Empty: that is

@@ -14,10 +14,10 @@ import (
 
 // A Word is one word of a command.
 type Word struct {
-	// Text is the argument that the program gets when Literal, otherwise the
+	// Text is the argument that the program gets if Literal is set, otherwise the
 	// source as written.
 	Text string
-	// Literal: no expansion of any kind takes part.
+	// Literal is set if no expansion of any kind takes part.
 	Literal bool
 
 	shape shape

@@ -8,10 +8,13 @@ import (
 	"github.com/toold/toold/tools/fs/pathname"
 )
 
-// running are those parts: settings, hooks, attributes, remotes of old that settings do not name, and
-// what leads a linked worktree elsewhere. Everyday git changes only config. Source:
+// running are those parts: settings, hooks, attributes, remotes of old that settings do not name,
+// and what leads a linked worktree elsewhere. Everyday git changes only config. Source:
 // gitrepository-layout(5).
-var running = []string{"config", "config.worktree", "hooks", "info/attributes", "remotes", "branches", "commondir", "gitdir"}
+var running = []string{
+	"config", "config.worktree", "hooks", "info/attributes", "remotes", "branches",
+	"commondir", "gitdir",
+}
 
 // Running returns, relative to a git directory, the paths that make git run a program or lead it to
 // one.

@@ -42,13 +42,14 @@ func (j *Judge) Ignored(real string, isDir bool) string {
 	if dir.ignored != "" {
 		return dir.ignored
 	}
-	if dir.level != nil && !j.isRoot(real) && dir.level.ignored(real[1:], isDir, gitSource) {
+	if dir.level != nil && !j.holdsRoot(real) && dir.level.ignored(real[1:], isDir, gitSource) {
 		return real
 	}
 	return ""
 }
 
-func (j *Judge) isRoot(dir string) bool {
+// holdsRoot reports whether a directory is a root, or one of the directories above it.
+func (j *Judge) holdsRoot(dir string) bool {
 	return slices.ContainsFunc(j.roots, func(root string) bool { return pathname.Within(dir, root) })
 }
 
@@ -65,18 +66,18 @@ func (j *Judge) dir(path string) judged {
 	if isTop {
 		known = judged{}
 	}
-	if known.ignored == "" && known.level != nil && !j.isRoot(path) && known.level.ignored(path[1:], true, gitSource) {
+	if known.ignored == "" && known.level != nil && !j.holdsRoot(path) && known.level.ignored(path[1:], true, gitSource) {
 		known.ignored = path
 	}
 	if known.ignored == "" && (isTop || known.level != nil) {
-		known.level = j.level(known.level, path, isTop)
+		known.level = j.levelOf(known.level, path, isTop)
 	}
 	j.dirs[path] = known
 	return known
 }
 
-// level returns the level of a directory in a repository. Files that cannot be read have no rules.
-func (j *Judge) level(parent *level, dir string, isTop bool) *level {
+// levelOf returns the level of a directory in a repository, whose top it is if isTop is set. Files that cannot be read have no rules.
+func (j *Judge) levelOf(parent *level, dir string, isTop bool) *level {
 	next := &level{parent: parent, skip: len(dir)}
 	if dir == "/" {
 		next.skip = 0

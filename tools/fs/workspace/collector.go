@@ -243,8 +243,10 @@ func (c *Collector) miss(gap Gap) {
 	}
 }
 
-// tree records everything below a directory that is about to be moved, and returns the names there.
-// ok is false if that is too much; then nothing is recorded.
+// tree records everything below a directory that is about to be moved. It returns the paths there,
+// relative to the directory and with a slash in front. ok is false if nothing is recorded: there is
+// too much, or the directory lies elsewhere. Where nothing was before the call, there is nothing to
+// record: ok is true, without paths.
 func (c *Collector) tree(from string) (below []string, ok bool) {
 	if why, closed := c.isClosed(from); closed {
 		return nil, why == ""

@@ -50,15 +50,18 @@ func pixelsOf(data []byte, x, resources library.Value) image.Image {
 	}
 	bits, space := 1, colours{components: 1, of: grayOf}
 	if !mask {
-		bits, space = int(x.Key("BitsPerComponent").Int64()), colourSpace(x.Key("ColorSpace"), resources, 0)
+		bits = int(x.Key("BitsPerComponent").Int64())
+		space = colourSpace(x.Key("ColorSpace"), resources, 0)
 	}
 	if f.bits != 0 {
 		bits = f.bits
 	}
 	raw, err := io.ReadAll(f)
-	if row := (w*space.components*bits + 7) / 8; err != nil && len(raw) == 0 || row == 0 || len(raw) < row*(h-1)+1 {
+	row := (w*space.components*bits + 7) / 8
+	if err != nil && len(raw) == 0 || row == 0 || len(raw) < row*(h-1)+1 {
 		panic(ErrUndrawable)
-	} else if missing := row*h - len(raw); missing > 0 {
+	}
+	if missing := row*h - len(raw); missing > 0 {
 		raw = append(raw, make([]byte, missing)...)
 	}
 	return samples{raw, w, h, bits, inverted, mask}.image(space)
@@ -196,7 +199,8 @@ func (f *filtered) fax(parms library.Value) {
 		panic(ErrUndrawable)
 	}
 	truth := func(key string) bool { v := parms.Key(key); return v.Kind() == library.Bool && v.Bool() }
-	f.Reader = ccitt.NewReader(f.Reader, ccitt.MSB, form, columns, rows, &ccitt.Options{Invert: truth("BlackIs1"), Align: truth("EncodedByteAlign")})
+	options := &ccitt.Options{Invert: truth("BlackIs1"), Align: truth("EncodedByteAlign")}
+	f.Reader = ccitt.NewReader(f.Reader, ccitt.MSB, form, columns, rows, options)
 	f.bits = 1
 }
 
@@ -223,11 +227,13 @@ func predicted(r io.Reader, parms library.Value) io.Reader {
 		return otherwise
 	}
 	colors, bits, columns := number("Colors", 1), number("BitsPerComponent", 8), number("Columns", 1)
-	if kind < 10 || colors < 1 || colors > 4 || bits < 1 || bits > 16 || columns < 1 || columns > maxColumns {
+	if kind < 10 || colors < 1 || colors > 4 || bits < 1 || bits > 16 ||
+		columns < 1 || columns > maxColumns {
 		panic(ErrUndrawable)
 	}
 	p := &pngRows{from: r, step: max(1, colors*bits/8)}
-	p.row, p.above = make([]byte, 1+(colors*bits*columns+7)/8), make([]byte, 1+(colors*bits*columns+7)/8)
+	row := 1 + (colors*bits*columns+7)/8
+	p.row, p.above = make([]byte, row), make([]byte, row)
 	return p
 }
 
