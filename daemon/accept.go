@@ -108,18 +108,26 @@ func parseUse(wire wireUse) request {
 
 // hashOf identifies the content of a tool use: its name and its input as canonical JSON.
 func hashOf(name string, input json.RawMessage) string {
+	sum := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, canonicalOf(input)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// canonicalOf returns a JSON value in canonical form, and anything else as it is.
+func canonicalOf(input json.RawMessage) []byte {
+	if tools.IsCanonical(input) {
+		return input
+	}
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(input))
 	decoder.UseNumber()
-	canonical := []byte(input)
-	if decoder.Decode(&value) == nil {
-		text, err := json.Marshal(value)
-		if _, more := decoder.Token(); err == nil && errors.Is(more, io.EOF) {
-			canonical = text
-		}
+	if decoder.Decode(&value) != nil {
+		return input
 	}
-	sum := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, canonical))
-	return hex.EncodeToString(sum[:16])
+	text, err := json.Marshal(value)
+	if _, more := decoder.Token(); err != nil || !errors.Is(more, io.EOF) {
+		return input
+	}
+	return text
 }
 
 // accept takes a tool use into the turn that choose returns, and returns the key of its call once

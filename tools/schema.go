@@ -87,6 +87,9 @@ func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
 	if err := s.compiled.Validate(value); err != nil {
 		return nil, s.violations(err)
 	}
+	if IsCanonical(input) {
+		return input, nil
+	}
 	canonical, err := json.Marshal(whole(value))
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "The input of %s cannot be read: %v.", s.tool, err)
