@@ -5,6 +5,8 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -38,6 +40,7 @@ func New(limit int) *Scheduler {
 func (s *Scheduler) do(request func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer dieOfBug()
 	if s.closing && s.running == 0 {
 		return false
 	}
@@ -47,6 +50,17 @@ func (s *Scheduler) do(request func()) bool {
 		s.idle = nil
 	}
 	return true
+}
+
+// dieOfBug ends the process if what was done under the lock has panicked: a plan that was left in the
+// middle of a change would never run what waits in it, and the next process knows from the journal what
+// was under way. The caller might recover.
+func dieOfBug() {
+	if broken := recover(); broken != nil {
+		stack := debug.Stack()
+		go panic(fmt.Sprintf("%v\n%s", broken, stack))
+		select {}
+	}
 }
 
 // NewQueue returns the queue of a new session.

@@ -238,7 +238,7 @@ func (p *planner) succeed() {
 			want.ID = now.ID
 			p.want[other] = want
 		}
-		exists[id] = true // once
+		exists[id], wanted[now.ID] = true, wanted[id] // once
 	}
 }
 

@@ -284,7 +284,7 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 		return parsed{}, err
 	}
 	p := parsed{input: string(input), declared: action, action: action, effects: action.Effects()}
-	p.title = label(c.Name, about(p.input))
+	p.title = label(c.Name, about(p.input, c.Tool.Spec().Origin == tools.BuiltIn))
 	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
 	return p, nil
 }
@@ -361,8 +361,11 @@ func (c *Call) Written() (paths []string) {
 func (c *Call) Title() string { return c.parsed.title }
 
 // about returns the part of an input that shows what the call is about: the first of the fields
-// that tools use for it.
-func about(input string) string {
+// that tools use for it. closed: it has no fields but those that its tool declares.
+func about(input string, closed bool) string {
+	if !closed { // it may have some that differ from these only in case
+		return aboutOpen(input)
+	}
 	var shows struct {
 		Command  string `json:"command"`
 		File     string `json:"file_path"`
@@ -376,4 +379,19 @@ func about(input string) string {
 	}
 	_ = json.Unmarshal([]byte(input), &shows) // a field that is not a text counts as empty
 	return cmp.Or(shows.Command, shows.File, shows.Notebook, shows.Pattern, shows.Path, shows.URL, shows.Query, shows.Bash, shows.Shell)
+}
+
+// aboutOpen is about for an input that may have any fields.
+func aboutOpen(input string) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(input), &fields) != nil {
+		return ""
+	}
+	for _, name := range []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"} {
+		var text string
+		if json.Unmarshal(fields[name], &text) == nil && text != "" {
+			return text
+		}
+	}
+	return ""
 }

@@ -34,6 +34,7 @@ func Explain(ctx context.Context, use Use, tool tools.Tool, judge Judge) (Explan
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer func() { c.files.Release() }()
 	env, rights := c.session.Peek(c)
 	c.rights, c.rights.fresh = rights, true
 	impossible := c.check(ctx, env)

@@ -329,7 +329,8 @@ func (c *Call) AskAhead(ctx context.Context, after time.Duration) {
 		return // its turn has come
 	}
 	defer c.mu.Unlock()
-	defer func() { _ = recover() }() // the same will happen when its turn comes, and is reported then
+	defer func() { c.files.Release() }() // it may wait for long
+	defer func() { _ = recover() }()     // the same will happen when its turn comes, and is reported then
 	env, rights := c.session.Peek(c)
 	c.rights, c.rights.fresh = rights, true
 	if c.check(ctx, env) != nil || ctx.Err() != nil {

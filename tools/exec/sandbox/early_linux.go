@@ -10,8 +10,11 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strconv"
@@ -42,37 +45,34 @@ type earlyShell struct {
 	ready   chan struct{} // closed once it has started, or err is set; what follows is set then
 	err     error
 
-	process   *Process
-	directory identity
-	memory    *os.File // of the process
-	at        int64    // where the blank is in it
-	prelude   *os.File // the writing end
+	process *Process
+	memory  *os.File // of the process
+	at      int64    // where the blank is in it
+	prelude *os.File // the writing end
 }
 
-// tryEarly reports whether this bash runs a script that was written into its memory.
-func (r *Runner) tryEarly(c Command, program identity) bool {
+// tryEarly reports whether this bash, confined as c, runs a script that was written into its memory.
+// The error is why that was not found out.
+func (r *Runner) tryEarly(c Command, program identity) (works bool, err error) {
 	const code = 7
-	s := &earlyShell{like: Command{ID: c.ID, Path: c.Path, Args: c.Args, Dir: "/"}, program: program, ready: make(chan struct{})}
+	s := &earlyShell{like: Command{ID: c.ID, Path: c.Path, Args: c.Args, Dir: c.Dir, Policy: c.Policy}, program: program, ready: make(chan struct{})}
 	close(s.ready)
 	if s.err = r.launchEarly(s); s.err != nil {
-		return false
+		return false, s.err
 	}
 	c = s.like
 	c.Stdout, c.Stderr, c.Early = io.Discard, io.Discard, &Early{Script: fmt.Sprintf("exit %d", code), Prelude: "unset BASH_ENV\n"}
 	if !r.adopt(s, c) {
 		s.discard()
-		return false
+		return false, ErrClosed
 	}
 	exit := s.process.Wait()
 	_ = s.process.report.Close()
-	return exit.Code == code
+	return exit.Code == code, nil
 }
 
 // launchEarly starts the shell. After an error nothing of it is left.
 func (r *Runner) launchEarly(s *earlyShell) (err error) {
-	if s.directory, err = identityAt(s.like.Dir); err != nil {
-		return err
-	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -111,22 +111,26 @@ func (r *Runner) launchEarly(s *earlyShell) (err error) {
 // behind the first argument. Before that, the memory may still be the daemon's own, and the kernel
 // still counts arguments by their ends.
 func (s *earlyShell) find(behind int) (err error) {
+	var last error // why the memory could not be read
 	end := time.Now().Add(time.Second)
 	for tries := 0; time.Now().Before(end); tries++ {
 		start, complete, err := s.arguments()
 		if err != nil {
 			return err
 		}
-		if s.at = start + int64(behind); complete && s.open() {
-			return nil
+		s.at = start + int64(behind)
+		there, err := s.open()
+		if there && complete || errors.Is(err, fs.ErrNotExist) { // it has ended
+			return err
 		}
-		if tries < soonEarly { // nothing tells when
+		last = cmp.Or(err, error(unix.ETIMEDOUT))
+		if tries < soonEarly { // it cannot be waited for
 			runtime.Gosched()
 		} else {
 			awaitAny([]member{{pid: s.process.child.Pid}}, time.Millisecond)
 		}
 	}
-	return unix.ETIMEDOUT
+	return last
 }
 
 // arguments returns where the arguments of the process are in its memory. complete: the kernel has
@@ -146,18 +150,21 @@ func (s *earlyShell) arguments() (start int64, complete bool, err error) {
 }
 
 // open opens the memory, and reports whether the blank is there.
-func (s *earlyShell) open() bool {
+func (s *earlyShell) open() (there bool, err error) {
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.process.child.Pid), os.O_RDWR, 0)
 	if err != nil {
-		return false
+		return false, err
 	}
-	there := make([]byte, len(blank))
-	if _, err = memory.ReadAt(there, s.at); err != nil || string(there) != blank {
+	found := make([]byte, len(blank))
+	if _, err = memory.ReadAt(found, s.at); err != nil || string(found) != blank {
 		_ = memory.Close()
-		return false
+		return false, nil
+	}
+	if s.memory != nil {
+		_ = s.memory.Close()
 	}
 	s.memory = memory
-	return true
+	return true, nil
 }
 
 // isCurrent looks again at what a start looks at: the program, the directory, and each place.
@@ -167,7 +174,7 @@ func (s *earlyShell) isCurrent() bool {
 	if err != nil || program != s.program {
 		return false
 	}
-	if directory, err := identityAt(s.like.Dir); err != nil || directory != s.directory {
+	if !s.isInPlace() {
 		return false
 	}
 	h := &p.runner.host
@@ -183,13 +190,25 @@ func (s *earlyShell) isCurrent() bool {
 	return now == p.confine.instance
 }
 
-// goOn writes the script into the memory of the shell, and what it reads before.
+// isInPlace reports whether the shell is in the directory that its path names now, as the shell sees it.
+func (s *earlyShell) isInPlace() bool {
+	process := fmt.Sprintf("/proc/%d/", s.process.child.Pid)
+	is, err := identityAt(process + "cwd/.")
+	if err != nil {
+		return false
+	}
+	named, err := identityAt(process + "root" + s.like.Dir)
+	return err == nil && named == is
+}
+
+// goOn writes what the shell reads first, which it does to the end before it runs any of it, and the
+// script into its memory. If the daemon dies in between, the shell runs the blank.
 func (s *earlyShell) goOn(e *Early) error {
 	text := make([]byte, len(blank)) // the rest of the blank goes too
 	copy(text, e.Script)
-	_, err := s.memory.WriteAt(text, s.at)
+	_, err := s.prelude.WriteString(e.Prelude)
 	if err == nil {
-		_, err = s.prelude.WriteString(e.Prelude)
+		_, err = s.memory.WriteAt(text, s.at)
 	}
 	if err == nil {
 		s.close()

@@ -4,11 +4,15 @@
 package sandbox
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -29,6 +33,7 @@ type earlyShells struct {
 	mu     sync.Mutex
 	shells []*earlyShell // that wait, or are being started; the oldest first
 	off    bool          // none is to wait
+	unfit  *Policy       // the latest under which none can; nil: none was met
 }
 
 // Prepare starts a shell beforehand for a command that is as c in everything but its script, unless
@@ -41,16 +46,16 @@ func (r *Runner) Prepare(c Command) {
 	e := &r.early
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.off && !e.serves(like) {
+	if !e.off && !e.serves(like) && (e.unfit == nil || !reflect.DeepEqual(*e.unfit, like.Policy)) {
 		e.running.Go(func() { r.wait(like) })
 	}
 }
 
 // isBusy reports whether a shell runs that was started a moment ago for a call that waits for it.
 func (r *Runner) isBusy() bool {
-	now := ticks()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := ticks()
 	for p := range r.trees {
 		if p.command.Early != nil && !isClosed(p.outlived) && now-p.since < busyFor {
 			return true
@@ -90,19 +95,33 @@ func (r *Runner) wait(like Command) {
 	e.mu.Unlock()
 	if s.err = r.launchEarly(s); s.err != nil {
 		r.endEarly(func(o *earlyShell) bool { return o == s }) // the next call starts its own, and reports the error
+		r.noteUnfit(like, s.err)
 	}
 	close(s.ready)
 }
 
 // worksEarly reports whether this bash runs a script that was written into its memory. It tries that
-// once.
+// until it has found out.
 func (r *Runner) worksEarly(like Command, program identity) bool {
-	works, tried := r.early.works.Load(program)
-	if !tried {
-		works = r.tryEarly(like, program)
+	if works, tried := r.early.works.Load(program); tried {
+		return works == true
+	}
+	works, err := r.tryEarly(like, program)
+	if err == nil || errors.Is(err, fs.ErrPermission) {
 		r.early.works.Store(program, works)
 	}
-	return works == true
+	r.noteUnfit(like, err)
+	return works
+}
+
+// noteUnfit notes after an error whether the policy is one under which no shell can wait.
+func (r *Runner) noteUnfit(like Command, err error) {
+	if !errors.Is(err, unix.ENOTSUP) {
+		return
+	}
+	r.early.mu.Lock()
+	defer r.early.mu.Unlock()
+	r.early.unfit = &like.Policy
 }
 
 // endEarly ends the shells that are meant, in other goroutines.
@@ -147,7 +166,7 @@ func (r *Runner) takeEarly(c Command) *Process {
 	e.mu.Unlock()
 	defer e.running.Done()
 	if <-s.ready; s.err != nil || !s.isCurrent() || !r.adopt(s, c) {
-		s.discard()
+		e.running.Go(s.discard) // the call does not wait for its end
 		return nil
 	}
 	return s.process

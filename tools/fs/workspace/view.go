@@ -289,7 +289,8 @@ func (v *View) open(p Path, flag int) (*File, error) {
 	if !p.Exists {
 		return nil, v.notFound(p)
 	}
-	// The entry is examined before it is opened, since opening some devices has effects.
+	// The entry is examined before it is opened, since opening some devices has effects; what was a
+	// regular file when the name was resolved is examined again only when it is open.
 	if p.mode&syscall.S_IFMT != syscall.S_IFREG {
 		if info, err := os.Lstat(p.Real); err == nil && !info.Mode().IsRegular() {
 			return nil, notRegular(p, info)
