@@ -59,12 +59,12 @@ func (s *shells) run(command string, more ...string) (printed string, waited boo
 	return strings.TrimSpace(printed), strings.Contains(lines[len(lines)-1], ".early.")
 }
 
-// warm runs a command until a shell waits for another like it.
+// warm runs a command, and returns when a shell waits for another like it.
 func (s *shells) warm(command string) {
 	s.t.Helper()
-	for before := s.h.waiting(); s.h.waiting() <= before; {
-		s.run(command)
-	}
+	before := s.h.waiting()
+	s.run(command)
+	s.h.await(func() bool { return s.h.waiting() > before })
 }
 
 const (
@@ -145,22 +145,19 @@ func TestWaitingShells(t *testing.T) {
 
 // TestWaitingShellIsTheSame: a script finds nothing else in a shell that had waited than in a new one. Both are confined alike.
 func TestWaitingShellIsTheSame(t *testing.T) {
-	h := serve(t)
-	s := &shells{conversation: h.join("s", free()), h: h}
 	for _, script := range []string{
 		`printf '<%s>' "$0" $# $- $SHLVL $LINENO $SECONDS "${BASH_ENV-unset}" "${!BASH_E@}" "$*" $? "${!-unset}"`,
 		"nosuch\nnosuch2", "echo $((1/0))", "umask; ulimit -a; shopt; set -o", "trap; jobs; alias; hash; true", "f() { caller 0; }; f",
 		`for fd in 0 1 2 3 4 5; do [ -e /dev/fd/$fd ] && echo $fd; done`, "(exit 3); echo $?", `cat; printf '%s|' "${BASH_LINENO[@]}" "${FUNCNAME-none}"`,
 		"printf $PPID; printf $BASH_SUBSHELL; pwd -P; printf $PWD", "sleep 0 & wait; echo $?", "export -p | grep -v " + sandbox.MarkerName,
 	} {
+		h := serve(t)
+		s := &shells{conversation: h.join("s", free()), h: h}
 		fresh, waited := s.run(script, " # top")
 		if waited {
 			t.Fatal("a script that may look at processes got a shell that had waited")
 		}
-		s.run(script)
-		for s.h.waiting() == 0 {
-			runtime.Gosched()
-		}
+		s.warm(script)
 		if got, waited := s.run(script, " # t0p"); !waited || got != fresh {
 			t.Errorf("%s: %q instead of %q, by a shell that had waited: %v", script, got, fresh, waited)
 		}

@@ -39,7 +39,7 @@ func newStarted() *started { return &started{out: newSink(), err: newSink()} }
 // prepare has a shell wait for such a command.
 func prepare(t *testing.T, r *Runner, c Command) *earlyShell {
 	t.Helper()
-	r.Prepare(c)
+	r.prepare(c)
 	r.early.running.Wait()
 	r.early.mu.Lock()
 	defer r.early.mu.Unlock()
@@ -226,8 +226,9 @@ func TestEarlyBelongsToItsCall(t *testing.T) {
 		}
 	}
 	first, second := &Box{Runner: r, Policy: s.Policy, Before: note("first")}, &Box{Runner: r, Policy: s.Policy, Before: note("second")}
-	first.Prepare(s.shell("true", p))
-	r.early.running.Wait()
+	like := s.shell("true", p)
+	like.Policy = first.Ready().Policy
+	prepare(t, r, like)
 	c := s.shell("rm file; sleep 1000 & echo pid $!", p)
 	c.Keep = func(_, left int, _ <-chan struct{}) int { return left }
 	var err error

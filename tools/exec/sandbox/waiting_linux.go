@@ -23,6 +23,9 @@ const (
 	// busyFor is how long a call keeps shells from being started beside it, in ticks of 10 ms: what it
 	// runs may last for hours. The number is our own.
 	busyFor = 100
+	// quietFor is how long no call must have ended before a shell is started for the next one: calls that
+	// follow each other at once would only compete with it.
+	quietFor = 20 * time.Millisecond
 )
 
 // earlyShells are those of a Runner.
@@ -34,11 +37,22 @@ type earlyShells struct {
 	shells []*earlyShell // that wait, or are being started; the oldest first
 	off    bool          // none is to wait
 	unfit  *Policy       // the latest under which none can; nil: none was met
+	soon   *time.Timer   // starts the next; nil: no call has ended
 }
 
-// Prepare starts a shell beforehand for a command that is as c in everything but its script, unless
-// one waits, or other calls run now: those come first. It returns at once.
+// Prepare has a shell started beforehand, in a moment, for a command that is as c in everything but its
+// script, unless one waits, or other calls run then: those come first. It returns at once.
 func (r *Runner) Prepare(c Command) {
+	r.early.mu.Lock()
+	defer r.early.mu.Unlock()
+	if r.early.soon != nil {
+		r.early.soon.Stop()
+	}
+	r.early.soon = time.AfterFunc(quietFor, func() { r.prepare(c) })
+}
+
+// prepare is Prepare without the moment.
+func (r *Runner) prepare(c Command) {
 	if c.Early == nil || len(c.Policy.Fresh) > 0 || c.Stderr == nil || c.Input != nil || c.Stdin != nil || r.isBusy() {
 		return
 	}
