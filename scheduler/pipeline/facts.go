@@ -44,11 +44,7 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 		if err != nil {
 			return nil, err
 		}
-		reads := workspace.Grantee{Real: real.Real, Tree: path.Tree}
-		if !path.Entry && !path.Literal && real.Exists {
-			reads.Name, reads.Path = path.Name, real
-		}
-		grant.Reads = append(grant.Reads, reads)
+		grant.Reads = append(grant.Reads, readable(path, real))
 	}
 	s.shown(ctx)
 	var written []workspace.Path
@@ -82,6 +78,16 @@ func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, err
 	env.Files = c.files
 	env.Box = c.checking(ctx, f)
 	return f, nil
+}
+
+// readable is what a view lets be read of a path that was resolved. A file that is there is opened as it
+// was resolved.
+func readable(path tools.Path, real workspace.Path) workspace.Grantee {
+	g := workspace.Grantee{Real: real.Real, Tree: path.Tree}
+	if !path.Entry && !path.Literal && real.Exists {
+		g.Name, g.Path = path.Name, real
+	}
+	return g
 }
 
 // declaredFacts returns the facts that need no look at the present state.
