@@ -33,7 +33,7 @@ install:
 # would take a second to end, and there are hundreds of them. Many tests wait for others, so more are under way than there
 # are processors.
 test:
-	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 50m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
+	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
 
 # What CI runs. The tests come last, so that their closing lines are the last thing printed.
 check: generated protos lint vet test

@@ -46,7 +46,7 @@ func (ask *asker) AskHost(ctx context.Context, c *pipeline.Call, q pipeline.Ques
 				next = ctx.Done()
 				return
 			}
-			if known = answers.Known(q.Host.Name); known { // another connection's question was answered a moment ago
+			if known = answers.Answered(q.Host.Name) != ""; known { // another connection's question was answered a moment ago
 				return
 			}
 			if a = ask.openHost(its, c, q, answers); a != nil {

@@ -41,8 +41,9 @@ const (
 )
 
 // spareHeap is how many bytes of heap the daemon has and never touches, so that they take no memory.
-// The collector lets the heap double before it runs: without them that is every few hundred calls,
-// and a fifth of what each costs. What it leaves longer for that goes when the daemon is quiet. Ours.
+// The collector lets the heap double before it runs. Without them it runs every few hundred calls,
+// which is a fifth of what each costs. The garbage that lies longer for that goes when the daemon is
+// quiet. The number is ours.
 const spareHeap = 24 << 20
 
 // A reclaimer collects garbage, and returns it, when much has been given back, and when the daemon

@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	exptrace "golang.org/x/exp/trace"
 
@@ -161,6 +162,13 @@ func (d *countedDaemon) ask(what string) (objects, bytes uint64) {
 		d.t.Fatalf("%s: %q: %v", what, d.answers.Text(), err)
 	}
 	return objects, bytes
+}
+
+// warm makes calls until nothing changes any more for those that follow.
+func (d *countedDaemon) warm(tool, input string) {
+	for begun := time.Now(); time.Since(begun) < settled; {
+		d.calls(warming, tool, input)
+	}
 }
 
 // calls makes n calls of one turn, one after the other. $ROOT in the input stands for the session's root.

@@ -99,7 +99,7 @@ type countedConn struct {
 	last    uint32     // the newest stream
 	streams map[uint32]*message
 	held    int64 // bytes of their messages, as far as they have arrived
-	counted int64 // of these, what arriving knows of
+	counted int64 // of these, what arriving has
 	closed  bool
 }
 
@@ -121,7 +121,8 @@ func (c *countedConn) Read(p []byte) (int, error) {
 }
 
 // ReadOnReady reads up to size bytes into a buffer of pool. gRPC asks for it, so that a silent connection holds no buffer:
-// that of a socket is taken when there is something to read. The caller puts it back; it is nil if nothing was read.
+// that of a socket is taken when there is something to read. The caller puts it back. It is nil if nothing
+// was read from a socket.
 func (c *countedConn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) {
 	if c.ready.raw == nil {
 		buffer := pool.Get(size)

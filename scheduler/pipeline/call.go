@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,7 +285,7 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 		return parsed{}, err
 	}
 	p := parsed{input: string(input), declared: action, action: action, effects: action.Effects()}
-	p.title = label(c.Name, about(p.input, c.Tool.Spec().Origin == tools.BuiltIn))
+	p.title = label(c.Name, about(p.input))
 	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
 	return p, nil
 }
@@ -360,36 +361,22 @@ func (c *Call) Written() (paths []string) {
 // while they are called with c.
 func (c *Call) Title() string { return c.parsed.title }
 
-// about returns the part of an input that shows what the call is about: the first of the fields
-// that tools use for it. closed: it has no fields but those that its tool declares.
-func about(input string, closed bool) string {
-	if !closed { // it may have some that differ from these only in case
-		return aboutOpen(input)
-	}
-	var shows struct {
-		Command  string `json:"command"`
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-		Pattern  string `json:"pattern"`
-		Path     string `json:"path"`
-		URL      string `json:"url"`
-		Query    string `json:"query"`
-		Bash     string `json:"bash_id"`
-		Shell    string `json:"shell_id"`
-	}
-	_ = json.Unmarshal([]byte(input), &shows) // a field that is not a text counts as empty
-	return cmp.Or(shows.Command, shows.File, shows.Notebook, shows.Pattern, shows.Path, shows.URL, shows.Query, shows.Bash, shows.Shell)
-}
+// subjects are the fields that tools use for what a call is about, the most telling first.
+var subjects = []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"}
 
-// aboutOpen is about for an input that may have any fields.
-func aboutOpen(input string) string {
+// about returns the part of an input that shows what the call is about: the first of the subjects
+// that it has. Their names count as they are spelled, since the title is what a question shows.
+func about(input string) string {
+	if !slices.ContainsFunc(subjects, func(name string) bool { return strings.Contains(input, name) }) && !strings.Contains(input, `\`) {
+		return "" // without a backslash, which may spell a name in another way, none can be there
+	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {
 		return ""
 	}
-	for _, name := range []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"} {
+	for _, name := range subjects {
 		var text string
-		if json.Unmarshal(fields[name], &text) == nil && text != "" {
+		if value, is := fields[name]; is && json.Unmarshal(value, &text) == nil && text != "" {
 			return text
 		}
 	}

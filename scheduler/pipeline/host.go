@@ -55,7 +55,7 @@ func (c *Call) askingHosts(watch *stopwatch) func(context.Context, sandbox.Host)
 func (h *hosts) ask(ctx context.Context, to sandbox.Host) sandbox.Answer {
 	for ctx.Err() == nil {
 		rights := h.call.session.Rights(h.call)
-		v, answer := rights.DecideConnection(to), h.answered(to.Name)
+		v, answer := rights.DecideConnection(to), h.Answered(to.Name)
 		switch {
 		case v.Decision == permission.Deny && !v.ByMode:
 			return ""
@@ -75,12 +75,9 @@ func (h *hosts) ask(ctx context.Context, to sandbox.Host) sandbox.Answer {
 
 // HostAnswers are what was answered about hosts for one call. It is safe for concurrent use.
 type HostAnswers interface {
-	Known(host string) bool // there is an answer
+	Answered(host string) sandbox.Answer // empty: nothing was
 	Note(host string, said sandbox.Answer)
 }
-
-// Known reports whether there is an answer about the host for this call.
-func (h *hosts) Known(host string) bool { return h.answered(host) != "" }
 
 // Note keeps an answer about the host for this call.
 func (h *hosts) Note(host string, said sandbox.Answer) {
@@ -89,8 +86,8 @@ func (h *hosts) Note(host string, said sandbox.Answer) {
 	h.answers[host] = said
 }
 
-// answered returns what was answered about the host for this call; empty: nothing.
-func (h *hosts) answered(host string) sandbox.Answer {
+// Answered returns what was answered about the host for this call; empty: nothing.
+func (h *hosts) Answered(host string) sandbox.Answer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.answers[host]

@@ -3,8 +3,8 @@ package sandbox
 import "os"
 
 // An Early is what Start needs to use a bash that was started beforehand instead of starting one,
-// see [Runner.Prepare]. Nothing that the script can see tells the two apart but the trailing NULs of
-// its command line in /proc, and what the prelude leaves behind.
+// see [Runner.Prepare]. What the script can see is the same in both but for the trailing NULs of its
+// command line in /proc, the age of its process, and what the prelude leaves behind.
 type Early struct {
 	Script string   // the last of Args
 	Env    []string // the environment of such a shell; Command.Env is not used

@@ -251,3 +251,25 @@ func TestEarlyBelongsToItsCall(t *testing.T) {
 		t.Errorf("reported: %v", seen)
 	}
 }
+
+// TestTrialIsConfined: what stands in the place of bash is tried under the policy of the call.
+func TestTrialIsConfined(t *testing.T) {
+	tiers(t, func(t *testing.T, r *Runner, tier Tier) {
+		s, p := newScene(t, tier), newStarted()
+		outside := filepath.Join(t.TempDir(), "outside")
+		mine := filepath.Join(s.root, "bash")
+		if err := os.WriteFile(mine, []byte("#!/bin/sh\necho x > inside\necho x > "+outside+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c := s.shell("true", p)
+		c.Path = mine
+		r.prepare(c)
+		r.early.running.Wait()
+		if _, err := os.Stat(filepath.Join(s.root, "inside")); err != nil {
+			t.Fatalf("it was not tried: %v", err)
+		}
+		if _, err := os.Stat(outside); err == nil {
+			t.Error("it has written where the call may not")
+		}
+	})
+}

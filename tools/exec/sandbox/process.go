@@ -85,7 +85,7 @@ type Keep func(code, left int, done <-chan struct{}) int
 type Process struct {
 	runner  *Runner
 	marker  string
-	since   uint64 // ticks since boot, before it was started
+	since   uint64 // ticks since boot, before it was started; of a shell that had waited, before it went on
 	child   *os.Process
 	exited  chan struct{} // the main process is dead; it is collected later
 	claimed atomic.Bool   // set by the goroutine that ends the tree, which owns exit until done is closed

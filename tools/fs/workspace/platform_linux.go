@@ -48,14 +48,19 @@ func liesAt(f *os.File, real string) bool {
 }
 
 // openReal opens the real path, which leads through no link: if one was put there since, the error is
-// ELOOP.
+// ELOOP. Where a directory does not tell case apart, another file may have come under another spelling:
+// then it is errMoved.
 func (w *Workspace) openReal(real string, flag int) (*os.File, error) {
 	how := unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, real, &how)
 		switch err {
 		case nil:
-			return os.NewFile(uintptr(fd), real), nil
+			f := os.NewFile(uintptr(fd), real)
+			if !liesAt(f, real) {
+				return nil, errors.Join(errMoved, f.Close())
+			}
+			return f, nil
 		case unix.EINTR:
 		case unix.ENOSYS, unix.EPERM: // of Linux before 5.6, and of what filters system calls
 			return w.openBelow(real, flag)
