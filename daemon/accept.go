@@ -277,7 +277,7 @@ func (in inlet) admit(p *placed) error {
 
 // book takes a tool use into the session's books, and returns the record of it.
 func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.Entry {
-	state := []journal.Put{putState(keyCall+p.use.Key, p.row)}
+	var state []journal.Put
 	if p.use.Index == 0 {
 		state = append(state, putState(turnKey(p.turn.number), turnRow{p.turn.number, p.turn.id}))
 	}
@@ -289,7 +289,9 @@ func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.
 	its.used = time.Now()
 	wire := convert.Event(p.use, accepted)
 	wire.GetAccepted().InputJson = p.input
-	return wireEntry(p.use, wire, state...)
+	e := wireEntry(p.use, wire, state...)
+	e.Note = asState(p.row)
+	return e
 }
 
 // earlier finds the call that has the client's names already. Without a turn_id it is the newest of

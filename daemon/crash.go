@@ -131,7 +131,7 @@ func (w *crashedSession) result(key string, t *crashedTurn) ([]journal.Entry, er
 	}
 	t.end.Outcomes[outcome]++
 	row.Outcome = int(outcome)
-	result.State = []journal.Put{putState(keyCall+key, row), {Key: keyEnding + key}}
+	result.Note, result.State = asState(row), []journal.Put{{Key: keyEnding + key}}
 	result.Durability = journal.Synced
 	return []journal.Entry{result}, nil
 }

@@ -332,7 +332,7 @@ func lossWarnings(damage *journal.CorruptError, report *journal.Salvaged) []stri
 	warnings := []string{fmt.Sprintf("the journal was damaged (%v); what could be read of its %d sessions is there again, and the damaged file is kept as %s. toold undo may not know of all calls", damage.Err, report.Logs, report.Aside)}
 	for _, loss := range report.Lost {
 		for _, gap := range loss.Gaps {
-			warnings = append(warnings, fmt.Sprintf("session %q has lost the records %d to %d", loss.Log, gap.First, gap.Last))
+			warnings = append(warnings, fmt.Sprintf("session %q has lost the records %d to %d, and the ids of calls of which nothing else is left: they would run again", loss.Log, gap.First, gap.Last))
 		}
 		if loss.Tail {
 			warnings = append(warnings, fmt.Sprintf("session %q may have lost its newest records", loss.Log))

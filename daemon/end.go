@@ -234,7 +234,7 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	}
 	row := its.ledger.calls[e.use.Key]
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
-	state := []journal.Put{putState(keyCall+e.use.Key, row)}
+	var state []journal.Put
 	for real, seen := range e.read {
 		state = append(state, putState(keySeen+real, seen))
 	}
@@ -245,6 +245,7 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 		state = append(state, rec.s.tasks.taskStarted(task)...)
 	}
 	entry := entry(e.use, e.ended, state...)
+	entry.Note = asState(row)
 	if its.ledger.live[e.use.Key] != nil && !e.call.ReadOnly() {
 		entry.Durability = journal.Synced
 	}

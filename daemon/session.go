@@ -45,7 +45,7 @@ const (
 	keyTurn    = "turn"
 	keyCursor  = "cursor:"
 	keySeen    = "seen:"
-	keyCall    = "call:"
+	keyCall    = journal.Notes
 	keyEnding  = "ending:" // a result that waits for earlier ones, under Options.ordered_results
 	keyTask    = "task:"
 	keyRules   = "rules" // that answers have brought

@@ -170,13 +170,18 @@ func terminal(wire *tooldv1.ExecuteResponse) bool {
 	return wire.GetToolResult() != nil || wire.GetTurnEnded() != nil || wire.GetQuestionWithdrawn() != nil || wire.GetSessionChanged().GetClosed()
 }
 
-// putState makes a change of the session's state. A value is kept as JSON.
+// putState makes a change of the session's state.
 func putState(key string, value any) journal.Put {
+	return journal.Put{Key: key, Value: asState(value)}
+}
+
+// asState returns a value as the state keeps it, in JSON.
+func asState(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("BUG: state %s cannot be marshalled: %v", key, err))
+		panic(fmt.Sprintf("BUG: a %T that cannot be marshalled: %v", value, err))
 	}
-	return journal.Put{Key: key, Value: text}
+	return text
 }
 
 // The kinds of records, as the journal keeps them. Their numbers are on disk and never change.

@@ -34,11 +34,11 @@ type database struct {
 
 // The statements that several functions run.
 const (
-	insertRecord = "insert into records (id, time, kind, call, prev, turn, body) values (?, ?, ?, ?, ?, ?, ?)"
+	insertRecord = "insert into records (id, time, kind, call, prev, turn, note, body) values (?, ?, ?, ?, ?, ?, ?, ?)"
 	selectOldest = "select id, time, length(body) from records where id between ? and ? order by id limit ?"
 	trimRecords  = "delete from records where id between ? and ?"
 	setCount     = "update logs set bytes = ?, last = ? where id = ?"
-	setState     = "insert or replace into state (log, key, value) values (?, ?, ?)" // one look into the tree; an upsert takes two
+	setState     = "insert or replace into state (log, key, value, at) values (?, ?, ?, ?)" // one look into the tree; an upsert takes two
 	setMeta      = "insert into meta (key, value) values (?, ?) on conflict do update set value = excluded.value"
 )
 
@@ -160,8 +160,6 @@ func (d *database) bind(text string, args []any) (*sqlite.Stmt, error) {
 			stmt.BindText(i+1, arg)
 		case []byte:
 			stmt.BindBytes(i+1, arg) // also nil is empty, and not null
-		case zeros:
-			stmt.BindZeroBlob(i+1, int64(arg))
 		default:
 			panic("BUG: an argument of a type that is not bound")
 		}
@@ -176,23 +174,44 @@ const largeBody = 8 << 10
 // insertLocked writes a record, with the number of the one before it of the same call,
 // or 0. The caller has locked mu.
 func (d *database) insertLocked(r *saved, before uint64) error {
-	if len(r.Body) < largeBody {
-		return d.execLocked(insertRecord, r.row, r.at, int64(r.Kind), r.Call, before, r.Turn, r.Body)
-	}
-	err := d.execLocked(insertRecord, r.row, r.at, int64(r.Kind), r.Call, before, r.Turn, zeros(len(r.Body)))
-	if err != nil {
-		return err
-	}
-	body, err := d.conn.OpenBlob("main", "records", "body", r.row, true)
-	if err == nil {
-		_, err = body.Write(r.Body)
-		err = cmp.Or(err, body.Close())
+	large := len(r.Body) >= largeBody
+	err := d.insertRow(r, before, large)
+	if err == nil && large {
+		var body *sqlite.Blob
+		if body, err = d.conn.OpenBlob("main", "records", "body", r.row, true); err == nil {
+			_, err = body.Write(r.Body)
+			err = cmp.Or(err, body.Close())
+		}
 	}
 	return d.notedLocked(classify(d.path, err))
 }
 
-// zeros is a blob of so many bytes, to be written.
-type zeros int64
+// insertRow writes a row, with zeros for a body that is streamed into it afterwards. It binds by
+// itself, since it runs three times for each call.
+func (d *database) insertRow(r *saved, before uint64, large bool) error {
+	stmt, err := d.conn.Prepare(insertRecord)
+	if err != nil {
+		return err
+	}
+	for i, number := range [...]int64{r.row, r.at, int64(r.Kind)} {
+		stmt.BindInt64(i+1, number)
+	}
+	stmt.BindText(4, r.Call)
+	stmt.BindInt64(5, int64(before))
+	stmt.BindInt64(6, int64(r.Turn))
+	if r.note == nil {
+		stmt.BindNull(7)
+	} else {
+		stmt.BindBytes(7, r.note)
+	}
+	if large {
+		stmt.BindZeroBlob(8, int64(len(r.Body)))
+	} else {
+		stmt.BindBytes(8, r.Body) // also nil is empty, and not null
+	}
+	_, err = stmt.Step()
+	return cmp.Or(err, stmt.Reset())
+}
 
 // notedLocked remembers the first damage that was met, also beyond the end of the
 // process: the next Open does not take the file for sound. The caller

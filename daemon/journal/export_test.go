@@ -71,7 +71,12 @@ func (s *Store) Intact() (verdict string, err error) {
 // ScanFile reads every row that can be found in a database file page by page, and
 // returns how many there are.
 func ScanFile(path string) (rows int, err error) {
-	p, err := scanPages(path)
+	d, err := connect(path)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	p, err := scanPages(d)
 	if err != nil {
 		return 0, err
 	}

@@ -38,7 +38,7 @@ const (
 	Synced
 )
 
-// Entry is a record without a number. The journal keeps Body and the
+// Entry is a record without a number. The journal keeps Body, Note and the
 // values of State without copying: they must not be changed after they were
 // passed.
 type Entry struct {
@@ -53,6 +53,10 @@ type Entry struct {
 	// Enqueue.
 	Terminal bool
 	State    []Put // takes effect together with the record, or not at all
+	// Note is what stays known of the call when its records are dropped: the newest is part of the
+	// session's state, under [NoteKey]. It costs next to nothing where a Put costs a look into another
+	// tree. Nil: none; else Call is not empty.
+	Note []byte
 }
 
 // Put changes one value of the session's state. A nil Value removes the key;
@@ -61,6 +65,13 @@ type Put struct {
 	Key   string
 	Value []byte
 }
+
+// Notes is what the keys of the calls' notes begin with.
+const Notes = "call:"
+
+// NoteKey is the key under which a call's note is part of the session's state. A [Put] for it
+// counts until a newer note comes.
+func NoteKey(call string) string { return Notes + call }
 
 // Record is an entry with its number. Body is shared with other readers and
 // must not be modified.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime/trace"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -113,7 +112,7 @@ func (l *Log) admit(p *Pending) error {
 func checkSizes(entries []Entry, state []Put) error {
 	large := func(p Put) bool { return len(p.Value) > MaxBody }
 	if slices.ContainsFunc(state, large) || slices.ContainsFunc(entries, func(e Entry) bool {
-		return len(e.Body) > MaxBody || slices.ContainsFunc(e.State, large)
+		return max(len(e.Body), len(e.Note)) > MaxBody || slices.ContainsFunc(e.State, large)
 	}) {
 		return ErrTooLarge
 	}
@@ -134,25 +133,6 @@ func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
-}
-
-// State returns the session's state under keys that begin with prefix.
-func (l *Log) State(prefix string) (map[string][]byte, error) {
-	if err := l.present(); err != nil {
-		return nil, err
-	}
-	state := map[string][]byte{}
-	db := l.store.db
-	err := db.query("select key, value from state where log = ? and key >= ? order by key", func(scan scanner) (bool, error) {
-		var key string
-		var value []byte
-		if err := scan(&key, &value); err != nil || !strings.HasPrefix(key, prefix) {
-			return false, err
-		}
-		state[key] = value
-		return true, nil
-	}, l.id, prefix)
-	return state, err
 }
 
 // Seal ends the log: it takes no more records, what was enqueued before is

@@ -11,8 +11,8 @@ import (
 	"github.com/toold/toold/daemon/journal"
 )
 
-// checkOld checks that a store holds what testdata/v1/journal.db was made with,
-// by the version of that time: logs of twelve records each, three to a call, one
+// checkOld checks that a store holds what the databases below testdata were made with,
+// by the versions of their time: logs of twelve records each, three to a call, one
 // log sealed, one trimmed up to 5, one empty.
 func checkOld(t *testing.T, s *journal.Store) {
 	t.Helper()
@@ -51,13 +51,20 @@ func checkOld(t *testing.T, s *journal.Store) {
 	}
 }
 
-// A database of version 1 becomes one of version 2, and the crash of who turns
+// A database of an older version becomes one of this version, and the crash of who turns
 // it into one, at any moment, leaves it to the next.
 func TestMigration(t *testing.T) {
-	dir := copyFiles(t, "testdata/v1")
+	t.Run("1", func(t *testing.T) { tryMigration(t, "testdata/v1", 40<<10, 2001) })
+	t.Run("2", func(t *testing.T) { tryMigration(t, "testdata/v2", 4<<10, 501) })
+}
+
+// tryMigration opens a copy of the database, and copies in which the write-ahead log of that, of at least least bytes, is cut
+// off at every step bytes.
+func tryMigration(t *testing.T, old string, least, step int64) {
+	dir := copyFiles(t, old)
 	s := open(t, dir)
 	checkOld(t, s)
-	for pragma, want := range map[string]int{"user_version": 2, "auto_vacuum": 2} {
+	for pragma, want := range map[string]int{"user_version": 3, "auto_vacuum": 2} {
 		if got, err := s.Pragma(pragma); got != want || err != nil {
 			t.Errorf("%s is %d, want %d (%v)", pragma, got, want, err)
 		}
@@ -76,10 +83,10 @@ func TestMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() < 40<<10 {
+	if info.Size() < least {
 		t.Fatalf("the write-ahead log has %d bytes, want the whole migration", info.Size())
 	}
-	for cut := int64(0); cut <= info.Size(); cut += 2001 {
+	for cut := int64(0); cut <= info.Size(); cut += step {
 		torn := copyFiles(t, migrated)
 		if err := os.Truncate(filepath.Join(torn, "journal.db-wal"), cut); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ type Loss struct {
 	Gaps []Gap
 	// Tail: there may have been newer records than the newest that is there.
 	Tail bool
-	// State: some of the session's state is lost.
+	// State: some of the table of the session's state is lost. Notes of calls are lost with their records.
 	State bool
 }
 
@@ -167,8 +167,17 @@ func salvageInto(path, part string) (*Salvaged, error) {
 // salvaging is one under way.
 type salvaging struct {
 	old, into *database
+	version   int64 // of the old one
 	report    *Salvaged
 	pages     *pages // of the old one; nil: not needed yet
+}
+
+// since returns the column if the old database has it, which came with version; else what stands for it.
+func (s *salvaging) since(version int64, column, otherwise string) string {
+	if s.version < version {
+		return otherwise
+	}
+	return column
 }
 
 // found is a log whose description could be read.
@@ -181,16 +190,11 @@ type found struct {
 
 // logs saves every log that can be found.
 func (s *salvaging) logs() error {
-	columns := "ifnull(last, -1)"
-	var version int64
-	if err := s.old.value("pragma user_version", &version); err != nil {
+	if err := s.old.value("pragma user_version", &s.version); err != nil {
 		return err
 	}
-	if version < schemaVersion {
-		columns = "-1"
-	}
 	var all []found
-	w := walk{db: s.old, columns: "id, name, created, sealed, first, " + columns, table: "logs", low: 1, high: maxLog}
+	w := walk{db: s.old, columns: "id, name, created, sealed, first, " + s.since(2, "ifnull(last, -1)", "-1"), table: "logs", low: 1, high: maxLog}
 	broken := w.run(func(scan scanner) (int64, error) {
 		var f found
 		err := scan(&f.id, &f.name, &f.created, &f.sealed, &f.first, &f.last)
@@ -239,9 +243,9 @@ func (s *salvaging) log(f found) error {
 				err = s.into.execLocked("insert into gaps (log, first, last) values (?, ?, ?)", f.id, int64(g.First), int64(g.Last))
 			}
 		}
-		for key, value := range state {
+		for key, put := range state {
 			if err == nil {
-				err = s.into.execLocked(setState, f.id, key, value)
+				err = s.into.execLocked(setState, f.id, key, put.value, put.at)
 			}
 		}
 		return err
@@ -249,15 +253,15 @@ func (s *salvaging) log(f found) error {
 }
 
 // state reads that of a log, from both ends as far as it can be read.
-func (s *salvaging) state(log int64, loss *Loss) map[string][]byte {
-	values := map[string][]byte{}
+func (s *salvaging) state(log int64, loss *Loss) map[string]noted {
+	values := map[string]noted{}
 	for _, order := range []string{"asc", "desc"} {
-		err := s.old.rowsLocked("select key, value from state where log = ? order by key "+order, func(scan scanner) (bool, error) {
+		err := s.old.rowsLocked("select key, value, "+s.since(3, "at", "0")+" from state where log = ? order by key "+order, func(scan scanner) (bool, error) {
 			var key string
-			var value []byte
-			err := scan(&key, &value)
+			var put noted
+			err := scan(&key, &put.value, &put.at)
 			if err == nil {
-				values[key] = value
+				values[key] = put
 			}
 			return true, err
 		}, log)

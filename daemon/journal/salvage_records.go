@@ -8,6 +8,7 @@ import "fmt"
 // saved is a row of the records, with the time as it is kept.
 type saved struct {
 	Record
+	note    []byte
 	row, at int64
 }
 
@@ -27,7 +28,7 @@ type rescue struct {
 func (s *salvaging) records(f found, loss *Loss) error {
 	l := &Log{id: f.id}
 	r := rescue{salvaging: s, log: l, loss: loss, next: f.first, calls: map[string]uint64{}, walk: walk{
-		db: s.old, columns: "id, time, kind, call, turn, body", table: "records", low: l.row(f.first), high: l.row(maxSeq),
+		db: s.old, columns: "id, time, kind, call, turn, body, " + s.since(3, "note", "null"), table: "records", low: l.row(f.first), high: l.row(maxSeq),
 	}}
 	broken := r.walk.run(r.scanned)
 	if broken != nil {
@@ -49,7 +50,7 @@ func (s *salvaging) records(f found, loss *Loss) error {
 // scanned takes a row that the tree has led to.
 func (r *rescue) scanned(scan scanner) (int64, error) {
 	var x saved
-	err := scan(&x.row, &x.at, &x.Kind, &x.Call, &x.Turn, &x.Body)
+	err := scan(&x.row, &x.at, &x.Kind, &x.Call, &x.Turn, &x.Body, &x.note)
 	if err == nil && x.Turn > 1<<62 {
 		err = &CorruptError{Path: r.old.path, Err: fmt.Errorf("turn %d", x.Turn)}
 	}
@@ -68,7 +69,7 @@ func (r *rescue) scanned(scan scanner) (int64, error) {
 // led to.
 func (r *rescue) fill(end uint64) {
 	if r.pages == nil {
-		if r.pages, r.wrong = scanPages(r.old.path); r.wrong != nil {
+		if r.pages, r.wrong = scanPages(r.old); r.wrong != nil {
 			return
 		}
 	}

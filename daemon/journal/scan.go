@@ -8,10 +8,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 )
 
 const (
@@ -23,11 +25,30 @@ const (
 	pagesSuffix = ".pages"
 )
 
-// copySchema makes the table of records, and a view of those of its rows that can be records.
+// copySchema makes the table of records with those columns behind its first, and a view of those of its rows that can be records.
 const copySchema = `pragma page_size = 4096;
-create table records (id integer primary key, time, kind, call, prev, turn, body);
+create table records (id integer primary key%s);
 create view found as select * from records where typeof(time) = 'integer' and typeof(kind) = 'integer' and kind between 0 and 255
-	and typeof(call) = 'text' and typeof(prev) = 'integer' and typeof(turn) = 'integer' and turn >= 0 and typeof(body) = 'blob'`
+	and typeof(call) = 'text' and typeof(prev) = 'integer' and typeof(turn) = 'integer' and turn >= 0 and typeof(body) = 'blob' and typeof(note) in ('blob', 'null')`
+
+// columnsOf returns the columns of the table of records behind its first, in their order; of an older version with those that it
+// lacks at the end, where its rows have nothing.
+func columnsOf(d *database) (columns string) {
+	const text = "select name from pragma_table_info('records') where name <> 'id' order by cid"
+	err := d.rowsLocked(text, func(scan scanner) (bool, error) {
+		var name string
+		err := scan(&name)
+		columns += ", " + name
+		return true, err
+	})
+	switch {
+	case err != nil || columns == "": // as a new one has them
+		return ", time, kind, call, prev, turn, note, body"
+	case !strings.Contains(columns, ", note"):
+		columns += ", note"
+	}
+	return columns
+}
 
 // pages is a database file, and the copy that shows a page of it.
 type pages struct {
@@ -43,9 +64,9 @@ var errNoRow = errors.New("no row of a record stands here")
 
 // scanPages looks through the file. A row that stands in it more than once, since
 // its page was moved, is the same everywhere: records are never changed.
-func scanPages(path string) (*pages, error) {
+func scanPages(old *database) (*pages, error) {
 	p := &pages{counter: 1 << 16, rows: map[int64]uint32{}}
-	if err := p.open(path); err != nil {
+	if err := p.open(old.path, columnsOf(old)); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	for number := uint32(slot + 1); ; number++ {
@@ -68,7 +89,7 @@ func scanPages(path string) (*pages, error) {
 }
 
 // open makes the copy.
-func (p *pages) open(path string) (err error) {
+func (p *pages) open(path, columns string) (err error) {
 	if p.source, err = os.Open(path); err != nil {
 		return err
 	}
@@ -81,7 +102,7 @@ func (p *pages) open(path string) (err error) {
 	if p.db, err = connect(path + pagesSuffix); err != nil {
 		return err
 	}
-	if err = p.db.run(copySchema); err != nil {
+	if err = p.db.run(fmt.Sprintf(copySchema, columns)); err != nil {
 		return err
 	}
 	_, err = p.source.Seek(slot*pageSize, io.SeekStart)
@@ -132,8 +153,8 @@ func (p *pages) read(id int64) (r saved, err error) {
 			return r, err
 		}
 	}
-	err = p.db.rowsLocked("select id, time, kind, call, turn, body from found where id = ?", func(scan scanner) (bool, error) {
-		return false, scan(&r.row, &r.at, &r.Kind, &r.Call, &r.Turn, &r.Body)
+	err = p.db.rowsLocked("select id, time, kind, call, turn, body, note from found where id = ?", func(scan scanner) (bool, error) {
+		return false, scan(&r.row, &r.at, &r.Kind, &r.Call, &r.Turn, &r.Body, &r.note)
 	}, id)
 	if err == nil && r.row != id {
 		err = errNoRow

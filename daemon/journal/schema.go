@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	schemaVersion = 2
+	schemaVersion = 3
 	applicationID = 0x746f6f6c // "tool", in the header of the file
 )
 
@@ -41,12 +41,14 @@ create table records (
 	call text    not null,
 	prev integer not null,               -- number of the record before of the same call, or 0
 	turn integer not null,
+	note blob,                           -- null: it has none
 	body blob    not null
 );
 create table state (
 	log   integer not null,
 	key   text    not null,
 	value blob    not null,
+	at    integer not null default 0,    -- number of the record it came with, or of the newest when it came without
 	primary key (log, key)
 ) without rowid;
 create table gaps (                      -- numbers that damage has taken
@@ -60,7 +62,7 @@ pragma user_version = %d;`
 
 // everyColumn fails if a table or a column is missing, and reads nothing.
 const everyColumn = `select m.key, m.value, l.id, l.name, l.created, l.sealed, l.first, l.bytes, l.last,
-	r.id, r.time, r.kind, r.call, r.prev, r.turn, r.body, s.log, s.key, s.value, g.log, g.first, g.last
+	r.id, r.time, r.kind, r.call, r.prev, r.turn, r.note, r.body, s.log, s.key, s.value, s.at, g.log, g.first, g.last
 	from meta m, logs l, records r, state s, gaps g limit 0`
 
 // seqBits is the width of a number within a record's id.
@@ -136,25 +138,34 @@ func (d *database) ensureSchema() error {
 	case version > schemaVersion:
 		return &VersionError{Path: d.path, Found: version, Known: schemaVersion}
 	case version < schemaVersion:
-		return d.migrate()
+		return d.migrate(version)
 	}
 	return nil
 }
 
-// migrate brings a database of version 1 to this version. It first rewrites it, so
-// that its free pages can be given back; that needs as much room again, and where
-// there is none the database does without. Killed at any point it begins again.
-func (d *database) migrate() error {
-	err := d.run("pragma auto_vacuum = incremental; vacuum")
-	if err != nil && !errors.Is(err, ErrFull) {
-		return err
-	}
-	return d.run(`begin immediate;
-		alter table logs add column bytes integer;
+// migrations lead from each version to the next.
+var migrations = map[int]string{
+	1: `alter table logs add column bytes integer;
 		alter table logs add column last integer;
-		create table gaps (log integer not null, first integer not null, last integer not null, primary key (log, first)) without rowid;
-		pragma user_version = 2;
-		commit;`)
+		create table gaps (log integer not null, first integer not null, last integer not null, primary key (log, first)) without rowid;`,
+	2: `alter table records add column note blob;
+		alter table state add column at integer not null default 0;`,
+}
+
+// migrate brings a database of an older version to this version. One of version 1 is first
+// rewritten, so that its free pages can be given back; that needs as much room again, and where
+// there is none the database does without. Killed at any point it begins again.
+func (d *database) migrate(version int) error {
+	if version == 1 {
+		if err := d.run("pragma auto_vacuum = incremental; vacuum"); err != nil && !errors.Is(err, ErrFull) {
+			return err
+		}
+	}
+	script := "begin immediate;"
+	for ; version < schemaVersion; version++ {
+		script += migrations[version]
+	}
+	return d.run(script + fmt.Sprintf("pragma user_version = %d; commit;", schemaVersion))
 }
 
 const (

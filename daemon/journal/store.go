@@ -32,7 +32,7 @@ type Store struct {
 	writing  sync.Mutex // held while a group is written; guards the rest of this paragraph
 	group    []*Pending // that is written, or was last
 	previous map[link]uint64
-	puts     map[cell][]byte
+	puts     map[cell]noted
 
 	mu   sync.Mutex
 	logs map[string]knownLog // those that were asked for since the store was opened
@@ -100,7 +100,7 @@ func Open(dir string, config Config) (*Store, error) {
 		logs:  map[string]knownLog{},
 
 		previous: map[link]uint64{},
-		puts:     map[cell][]byte{},
+		puts:     map[cell]noted{},
 	}
 	if s.syncs, err = openSyncer(path, config.Unsynced); err != nil {
 		return nil, errors.Join(err, db.close())

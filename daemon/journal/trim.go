@@ -127,6 +127,9 @@ func (l *Log) shedSome(b Bound) (more bool, err error) {
 		if err != nil || dropped < first {
 			return err
 		}
+		if err := l.moveNotes(first, dropped); err != nil {
+			return err
+		}
 		if err := db.execLocked(trimRecords, l.row(first), l.row(dropped)); err != nil {
 			return err
 		}

@@ -275,15 +275,15 @@ func (s *Store) insert(p *Pending) error {
 			}
 			s.previous[key] = seq
 		}
-		r := saved{p.record(e, seq), l.row(seq), p.time(e).UnixNano()}
+		r := saved{p.record(e, seq), e.Note, l.row(seq), p.time(e).UnixNano()}
 		err := s.db.insertLocked(&r, before)
 		if err != nil {
 			return err
 		}
-		s.notePuts(l, e.State)
+		s.notePuts(l, e.State, seq)
 	}
 	p.last = l.next - 1
-	s.notePuts(l, p.state)
+	s.notePuts(l, p.state, p.last)
 	return nil
 }
 
@@ -295,20 +295,20 @@ type cell struct {
 
 // notePuts notes values to be written when all entries of the group are: of several for one key only
 // the last one is.
-func (s *Store) notePuts(l *Log, puts []Put) {
+func (s *Store) notePuts(l *Log, puts []Put, at uint64) {
 	for _, put := range puts {
-		s.puts[cell{l, put.Key}] = put.Value
+		s.puts[cell{l, put.Key}] = noted{put.Value, at}
 	}
 }
 
 // putState writes the values that were noted.
 func (s *Store) putState() error {
-	for c, value := range s.puts {
+	for c, put := range s.puts {
 		var err error
-		if value == nil {
+		if put.value == nil {
 			err = s.db.execLocked("delete from state where log = ? and key = ?", c.log.id, c.key)
 		} else {
-			err = s.db.execLocked(setState, c.log.id, c.key, value)
+			err = s.db.execLocked(setState, c.log.id, c.key, put.value, put.at)
 		}
 		if err != nil {
 			return err
