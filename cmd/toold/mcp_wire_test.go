@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -80,6 +81,7 @@ func TestMCPHostileInput(t *testing.T) {
 		"no method":     {`{"jsonrpc":"2.0","id":8,"method":"no/such"}` + "\n", -32601},
 		"no params":     {`{"jsonrpc":"2.0","id":9,"method":"tools/call"}` + "\n", -32600},
 		"wrong params":  {`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":[1]}` + "\n", -32602},
+		"new protocol":  {`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"LS","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}` + "\n", -32602},
 		"wrong meta":    {`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"LS","_meta":1,"arguments":7}}` + "\n", 0},
 	} {
 		if _, err := input.WriteString(c.text); err != nil {
@@ -104,15 +106,35 @@ func TestMCPPipedIn(t *testing.T) {
 	t.Parallel()
 	environ, ws := home(t)
 	cmd := self(t, t.Context(), environ, ws, "mcp")
-	cmd.Stdin = strings.NewReader(mcpHello + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n\n" +
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"LS"}}` + "\n" + mcpHello + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n\n" +
 		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"LS","arguments":{"path":"."}}}` + "\n" + `{"jsonrpc":"2.0","id":4,"met`)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{`"id":1`, `"id":2`, `"id":3`} {
-		if !bytes.Contains(out, []byte(id)) {
-			t.Errorf("no answer has %s:\n%.2000s", id, out)
+	for _, answer := range []string{`"id":0,"error"`, `"id":1,"result"`, `"id":2,"result"`, `"id":3,"result"`} {
+		if !bytes.Contains(out, []byte(answer)) {
+			t.Errorf("no answer has %s:\n%.2000s", answer, out)
 		}
+	}
+}
+
+// TestMCPCancelledUnanswered: a call that the client has cancelled has no answer, whether it runs or not.
+func TestMCPCancelledUnanswered(t *testing.T) {
+	t.Parallel()
+	p := meetMCP(t, peerOptions{})
+	input, output := mcpPipe(t, p)
+	const call = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"Bash","arguments":{"command":"%s"}}}` + "\n"
+	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}` + "\n"
+	for _, line := range []string{
+		fmt.Sprintf(call, 5, "sleep 600"), fmt.Sprintf(call, 6, "sleep 600"), fmt.Sprintf(cancelled, 6), fmt.Sprintf(cancelled, 5),
+		fmt.Sprintf(cancelled, 7), fmt.Sprintf(call, 7, "echo served"),
+	} {
+		if _, err := input.WriteString(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if answer := output(); answer["id"] != 7.0 || answer["result"] == nil {
+		t.Errorf("the first answer is %v", answer)
 	}
 }

@@ -1,14 +1,14 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/grpc/codes"
@@ -24,24 +24,18 @@ import (
 // errBridgeEnded is what requests end with that are under way when the client goes away or a signal comes.
 var errBridgeEnded = errors.New("the MCP server is ending")
 
-// A call is one call of the client. The channels are the only way from the bridge's goroutine to the one that serves the request.
+// A call is one call of the client, or one of the server's own. Its fields are set before begin, or belong to the bridge's goroutine.
 type call struct {
-	client   *mcp.ServerSession
-	name     string
-	input    string
-	meter    meter
-	sent     func()                   // called when it is on its way; nil: no goroutine waits for that
-	progress chan *tooldv1.Progress   // one slot: the newest wins
-	ended    chan *tooldv1.ToolResult // one slot, filled once
+	name   string
+	input  string
+	answer func(*tooldv1.ToolResult) // is called once; it does not block
 
-	id string // filled in by begin
-}
+	wire   *wire                            // where its progress goes
+	meter  meter                            // belongs to the goroutine that writes
+	newest atomic.Pointer[tooldv1.Progress] // what is to be written; nil: nothing
 
-func newCall(client *mcp.ServerSession, params *mcp.CallToolParamsRaw) *call {
-	return &call{
-		client: client, name: params.Name, input: cmp.Or(string(params.Arguments), "{}"), meter: meter{token: params.GetProgressToken()},
-		progress: make(chan *tooldv1.Progress, 1), ended: make(chan *tooldv1.ToolResult, 1),
-	}
+	id     string // filled in by begin
+	silent bool   // the client has given it up
 }
 
 // A bridge is the session. Its fields are set before start, or belong to its goroutine until that has ended.
@@ -50,13 +44,16 @@ type bridge struct {
 	dial    toold.Dial
 	changed func() // notifies the client that the list of tools has changed
 	prefix  string // of ids: a session that stays sees many clients
-	acts    chan func()
+	client  *mcp.ServerSession
 	ended   chan struct{} // closed when nothing more is done
 	asks    sync.WaitGroup
 
+	mu     sync.Mutex
+	acts   []func()      // what the goroutine is to do
+	filled chan struct{} // one slot
+
 	ctx     context.Context // of the goroutine
-	client  *mcp.ServerSession
-	session *toold.Session // nil: none
+	session *toold.Session  // nil: none
 	events  <-chan toold.Event
 	begun   bool // the stream's first Attached was received
 	moved   bool // the client has named other roots meanwhile
@@ -67,7 +64,7 @@ type bridge struct {
 
 func newBridge(o Options, dial toold.Dial) *bridge {
 	return &bridge{
-		Options: o, dial: dial, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", acts: make(chan func()), ended: make(chan struct{}),
+		Options: o, dial: dial, prefix: "mcp-" + strings.ToLower(rand.Text()[:10]) + "-", filled: make(chan struct{}, 1), ended: make(chan struct{}),
 		calls: map[string]*call{}, elicits: map[string]*elicited{},
 	}
 }
@@ -81,8 +78,10 @@ func (b *bridge) start(ctx context.Context) (end func()) {
 		defer b.withdraw(func(*elicited) bool { return true })
 		for {
 			select {
-			case act := <-b.acts:
-				act()
+			case <-b.filled:
+				for _, act := range b.posted() {
+					act()
+				}
 			case e := <-b.events:
 				if e.Err != nil {
 					b.lost(e.Err)
@@ -97,25 +96,53 @@ func (b *bridge) start(ctx context.Context) (end func()) {
 	return func() { cancel(); <-b.ended; b.asks.Wait() }
 }
 
-// do has the bridge's goroutine act, and returns when it has. false: it did not, since either has ended.
-func (b *bridge) do(ctx context.Context, act func()) bool {
-	done := make(chan struct{})
+// post has the bridge's goroutine act, in the order of posts, and does not wait for that.
+func (b *bridge) post(act func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.acts = append(b.acts, act)
 	select {
-	case b.acts <- func() { act(); close(done) }:
-		<-done
-		return true
-	case <-ctx.Done():
+	case b.filled <- struct{}{}:
+	default:
+	}
+}
+
+func (b *bridge) posted() (acts []func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	acts, b.acts = b.acts, nil
+	return acts
+}
+
+// do has the bridge's goroutine act, and returns when it has, or when either has ended before.
+func (b *bridge) do(ctx context.Context, act func()) {
+	done := make(chan struct{})
+	b.post(func() {
+		defer close(done)
+		if ctx.Err() == nil {
+			act()
+		}
+	})
+	select {
+	case <-done:
 	case <-b.ended:
 	}
-	return false
+}
+
+func (b *bridge) called(c *call) { b.post(func() { b.begin(c) }) }
+
+func (b *bridge) cancelled(c *call) { b.post(func() { b.cancel(c) }) }
+
+func (b *bridge) rootsChanged() {
+	b.post(func() { b.moved = b.AskRoots && b.Attach.GetSessionId() == "" })
 }
 
 // begin sends a call. It is a turn of its own: calls of an MCP client have no siblings, so no failure stops another.
 func (b *bridge) begin(c *call) {
 	b.numbers++
-	c.id = fmt.Sprintf("%s%d", b.prefix, b.numbers)
-	if err := b.attached(c.client); err != nil {
-		c.ended <- lostResult(err)
+	c.id = b.prefix + strconv.Itoa(b.numbers)
+	if err := b.attached(); err != nil {
+		c.answer(lostResult(err))
 		return
 	}
 	b.calls[c.id] = c
@@ -127,6 +154,7 @@ func (b *bridge) begin(c *call) {
 
 // cancel stops a call that the client has given up. Its result still comes, and is dropped.
 func (b *bridge) cancel(c *call) {
+	c.silent = true
 	if b.calls[c.id] == c {
 		if err := b.session.Send(turn.CancelRequest(c.id, "the MCP client cancelled it")); err != nil {
 			b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
@@ -135,11 +163,11 @@ func (b *bridge) cancel(c *call) {
 }
 
 // pool lists the tools that the session has or can activate.
-func (b *bridge) pool(ctx context.Context, client *mcp.ServerSession) ([]*tooldv1.Tool, error) {
+func (b *bridge) pool(ctx context.Context) ([]*tooldv1.Tool, error) {
 	var session *toold.Session
 	err := errBridgeEnded
 	b.do(ctx, func() {
-		err = b.attached(client)
+		err = b.attached()
 		session = b.session
 	})
 	if err != nil {
@@ -155,14 +183,13 @@ func (b *bridge) pool(ctx context.Context, client *mcp.ServerSession) ([]*tooldv
 
 // attached makes sure that there is a session. A client that has named other roots gets a new session as
 // soon as nothing runs in the old one, since the roots of a session never change.
-func (b *bridge) attached(client *mcp.ServerSession) error {
+func (b *bridge) attached() error {
 	if b.moved && len(b.calls) == 0 {
 		b.leave()
 	}
 	if b.session != nil {
 		return nil
 	}
-	b.client = client
 	b.introduce()
 	session, err := toold.Open(b.ctx, b.dial, b.Attach)
 	if err != nil {
@@ -194,7 +221,7 @@ func (b *bridge) lost(err error) {
 		b.close()
 	}
 	for _, c := range b.calls {
-		c.ended <- lostResult(err)
+		c.answer(lostResult(err))
 	}
 	clear(b.calls)
 	b.withdraw(func(*elicited) bool { return true })

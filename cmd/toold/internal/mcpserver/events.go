@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/toold/toold/cmd/toold/internal/turn"
@@ -39,13 +40,16 @@ func (b *bridge) resumed(attached *tooldv1.Attached) {
 	}
 }
 
-// report replaces progress that was not fetched yet with the newest.
+// report replaces progress that is not written yet with the newest.
 func (c *call) report(p *tooldv1.Progress) {
-	select {
-	case <-c.progress:
-	default:
+	if c.meter.token == nil || c.silent || c.newest.Swap(p) != nil {
+		return
 	}
-	c.progress <- p
+	c.wire.notify(func(to *bytes.Buffer) {
+		if p := c.newest.Swap(nil); p != nil {
+			value(c.meter.notification(p))(to)
+		}
+	})
 }
 
 func (b *bridge) conclude(result *tooldv1.ToolResult) {
@@ -53,7 +57,8 @@ func (b *bridge) conclude(result *tooldv1.ToolResult) {
 	b.withdraw(func(a *elicited) bool { return a.question.GetToolUseId() == id })
 	if c := b.calls[id]; c != nil {
 		delete(b.calls, id)
-		c.ended <- result
+		c.newest.Store(nil)
+		c.answer(result)
 	}
 }
 

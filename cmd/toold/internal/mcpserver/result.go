@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,36 +16,52 @@ import (
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
+// A callResult is MCP's result of a call. The SDK's own encodes each block three times.
+type callResult struct {
+	Meta       map[string]any `json:"_meta"`
+	Content    []any          `json:"content"`
+	Structured any            `json:"structuredContent,omitempty"`
+	IsError    bool           `json:"isError,omitempty"`
+}
+
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
 // resultOf keeps every block, and puts what MCP has no place for under _meta.
-func resultOf(result *tooldv1.ToolResult) *mcp.CallToolResult {
-	answer := &mcp.CallToolResult{IsError: result.GetIsError(), Content: []mcp.Content{}, Meta: mcp.Meta{"toold/outcome": terminal.Word(result.GetOutcome())}}
+func resultOf(result *tooldv1.ToolResult) callResult {
+	answer := callResult{IsError: result.GetIsError(), Content: []any{}, Meta: map[string]any{"toold/outcome": terminal.Word(result.GetOutcome())}}
 	for i, block := range result.GetContent() {
-		answer.Content = append(answer.Content, contentOf(block, fmt.Sprintf("toold://result/%s/%d", result.GetToolUseId(), i)))
+		answer.Content = append(answer.Content, contentOf(block, result.GetToolUseId(), i))
 	}
 	if len(answer.Content) == 0 && result.GetError() != nil {
-		answer.Content = append(answer.Content, &mcp.TextContent{Text: result.GetError().GetMessage()})
+		answer.Content = append(answer.Content, textBlock{"text", result.GetError().GetMessage()})
 	}
 	if result.GetStructured() != nil {
-		answer.StructuredContent = wireObject(result.GetStructured())
+		answer.Structured = result.GetStructured().AsMap()
 	}
-	for name, m := range map[string]proto.Message{"toold/error": result.GetError(), "toold/spill": result.GetSpill()} {
-		if m.ProtoReflect().IsValid() {
-			answer.Meta[name] = wireObject(m)
-		}
+	if result.GetError() != nil {
+		answer.Meta["toold/error"] = wireObject(result.GetError())
+	}
+	if result.GetSpill() != nil {
+		answer.Meta["toold/spill"] = wireObject(result.GetSpill())
 	}
 	return answer
 }
 
-func contentOf(block *tooldv1.Content, uri string) mcp.Content {
+// contentOf is the block of that index of a call's result.
+func contentOf(block *tooldv1.Content, id string, index int) any {
 	switch b := block.GetBlock().(type) {
 	case *tooldv1.Content_Image:
 		return &mcp.ImageContent{Data: b.Image.GetData(), MIMEType: b.Image.GetMediaType()}
 	case *tooldv1.Content_Document:
+		uri := fmt.Sprintf("toold://result/%s/%d", id, index)
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: b.Document.GetMediaType(), Blob: b.Document.GetData()}}
 	case *tooldv1.Content_Link:
 		return &mcp.ResourceLink{URI: b.Link.GetUri(), Name: cmp.Or(b.Link.GetName(), path.Base(b.Link.GetUri()))}
 	default:
-		return &mcp.TextContent{Text: terminal.AsText(block)}
+		return textBlock{"text", terminal.AsText(block)}
 	}
 }
 
@@ -72,15 +87,19 @@ func lostResult(err error) *tooldv1.ToolResult {
 // A meter turns what a call reports into MCP's progress, whose number must grow each time. It counts steps where the
 // call reports them, and seconds otherwise.
 type meter struct {
-	token any // nil: the client wants no progress
+	token json.RawMessage // nil: the client wants no progress
 	last  float64
 	steps bool
 }
 
-func (m *meter) tell(ctx context.Context, client *mcp.ServerSession, p *tooldv1.Progress) {
-	if m.token == nil {
-		return
-	}
+// A notification is a message without an answer.
+type notification struct {
+	Version string `json:"jsonrpc"`
+	Method  string `json:"method"`
+	Params  any    `json:"params"`
+}
+
+func (m *meter) notification(p *tooldv1.Progress) notification {
 	params := &mcp.ProgressNotificationParams{ProgressToken: m.token}
 	at := p.GetElapsed().AsDuration().Seconds()
 	switch update := p.GetUpdate().(type) {
@@ -94,5 +113,5 @@ func (m *meter) tell(ctx context.Context, client *mcp.ServerSession, p *tooldv1.
 		at = math.Nextafter(m.last, math.Inf(1))
 	}
 	m.last, params.Progress = at, at
-	_ = client.NotifyProgress(ctx, params) // a client that is gone is told by its pipe
+	return notification{"2.0", "notifications/progress", params}
 }

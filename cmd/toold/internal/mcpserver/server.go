@@ -1,8 +1,8 @@
 // Package mcpserver offers the tools of a session as an MCP server on standard input and output.
 //
-// One goroutine, the bridge's, owns the session with the daemon; requests pass it what is to be done. The order in which
-// calls came is kept on the way (order.go), and the lines of the pipe are read without the SDK's transport (wire.go), which ends
-// at the first line that is not a message. The package does not know what any tool does.
+// The MCP SDK serves the protocol, but for calls and what cancels them: its general way costs a call five times what the daemon
+// takes for it. The wire (wire.go, out.go) reads and writes the lines, and passes calls, in the order in which they come, to the
+// bridge, whose goroutine owns the session with the daemon. The package does not know what any tool does.
 package mcpserver
 
 import (
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,8 +39,13 @@ type Options struct {
 	AskRoots bool            // the client's roots take the place of Attach's, if it names some
 }
 
+// spareHeap is how many bytes of heap the server has and never touches, so that they take no memory. The collector lets the heap
+// double before it runs: without them that is every few dozen calls, and a third of what each costs. Ours.
+const spareHeap = 8 << 20
+
 // Serve serves one client until it hangs up or a signal comes. An anonymous session ends with it.
 func Serve(ctx context.Context, o Options) error {
+	defer runtime.KeepAlive(make([]byte, spareHeap))
 	l, err := o.Daemon.Connect(ctx) // a missing daemon is reported before anything is promised
 	if err != nil {
 		return err
@@ -52,6 +58,14 @@ func Serve(ctx context.Context, o Options) error {
 	signal.Notify(pipes, syscall.SIGPIPE)
 	defer signal.Stop(pipes)
 	b := newBridge(o, o.Daemon.Redial(l))
+	wire := newWire(o.Console.Stdin, o.Console.Stdout, b)
+	if terminal.Open(o.Console.Stdin).Terminal {
+		o.Console.Say("MCP messages are read from the terminal, one a line; an MCP client starts this command itself")
+	}
+	go wire.write() // until the wire is closed, or the process ends while the client reads nothing
+	if b.client, err = newServer(b).Connect(ctx, wire, nil); err != nil {
+		return err
+	}
 	end := b.start(ctx)
 	defer func() {
 		end()
@@ -62,13 +76,6 @@ func Serve(ctx context.Context, o Options) error {
 			b.close()
 		}
 	}()
-	if terminal.Open(o.Console.Stdin).Terminal {
-		o.Console.Say("MCP messages are read from the terminal, one a line; an MCP client starts this command itself")
-	}
-	wire := newWire(o.Console.Stdin, o.Console.Stdout)
-	if _, err := newServer(b, &wire.order).Connect(ctx, wire, nil); err != nil {
-		return err
-	}
 	select {
 	case <-wire.ended:
 	case <-signals:
@@ -76,24 +83,19 @@ func Serve(ctx context.Context, o Options) error {
 	return nil
 }
 
-// newServer answers lists and calls from the bridge. The rest of the protocol is the SDK's.
-func newServer(b *bridge, order *order) *mcp.Server {
+// newServer answers lists from the bridge. The rest of the protocol is the SDK's, but for calls, which it does not see.
+func newServer(b *bridge) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toold", Version: b.Daemon.Version}, &mcp.ServerOptions{
 		Instructions: instructions, SupportedProtocolVersions: versions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-		RootsListChangedHandler: func(ctx context.Context, _ *mcp.RootsListChangedRequest) {
-			b.do(ctx, func() { b.moved = b.AskRoots && b.Attach.GetSessionId() == "" })
-		},
 	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-			client, ours := request.GetSession().(*mcp.ServerSession)
-			params, call := request.GetParams().(*mcp.CallToolParamsRaw)
-			switch {
-			case ours && method == "tools/list":
-				return list(ctx, b, client)
-			case ours && call && params != nil:
-				return run(ctx, b, order, placeOf(params), newCall(client, params))
+			switch method {
+			case "tools/list":
+				return list(ctx, b)
+			case "tools/call":
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the parameters are not those of a call"}
 			default:
 				return next(ctx, method, request)
 			}
@@ -108,10 +110,10 @@ func newServer(b *bridge, order *order) *mcp.Server {
 
 // list returns the session's pool in its order, whole: MCP has no way to load a tool later. Tools that are deferred
 // are activated first, so that a client can call all that it has listed.
-func list(ctx context.Context, b *bridge, client *mcp.ServerSession) (mcp.Result, error) {
-	pool, err := b.pool(ctx, client)
+func list(ctx context.Context, b *bridge) (mcp.Result, error) {
+	pool, err := b.pool(ctx)
 	if err == nil {
-		pool, err = activate(ctx, b, client, pool)
+		pool, err = activate(ctx, b, pool)
 	}
 	if err != nil {
 		return nil, failure(err)
@@ -124,7 +126,7 @@ func list(ctx context.Context, b *bridge, client *mcp.ServerSession) (mcp.Result
 }
 
 // activate has the session activate what is deferred, and returns the pool with what can be called then.
-func activate(ctx context.Context, b *bridge, client *mcp.ServerSession, pool []*tooldv1.Tool) ([]*tooldv1.Tool, error) {
+func activate(ctx context.Context, b *bridge, pool []*tooldv1.Tool) ([]*tooldv1.Tool, error) {
 	var names []string
 	for _, tool := range pool {
 		if tool.GetDeferred() {
@@ -138,7 +140,7 @@ func activate(ctx context.Context, b *bridge, client *mcp.ServerSession, pool []
 	if err != nil {
 		return nil, err
 	}
-	result, err := await(ctx, b, newCall(client, &mcp.CallToolParamsRaw{Name: "ToolSearch", Arguments: query}))
+	result, err := await(ctx, b, "ToolSearch", string(query))
 	if err != nil {
 		return nil, err
 	}
@@ -160,41 +162,19 @@ func toolOf(tool *tooldv1.Tool) *mcp.Tool {
 	}
 }
 
-// run runs a client's call when those that came before it have been sent. Whatever goes wrong with it is its
-// result, for the model to fix.
-func run(ctx context.Context, b *bridge, order *order, place uint64, c *call) (mcp.Result, error) {
-	c.sent = func() { order.pass(place) }
-	defer c.sent()
-	if err := order.wait(ctx, place); err != nil {
-		return nil, failure(err)
-	}
-	result, err := await(ctx, b, c)
-	if err != nil {
-		return nil, failure(err)
-	}
-	return resultOf(result), nil
-}
-
-// await runs one call to its end; when ctx ends before that, it is cancelled.
-func await(ctx context.Context, b *bridge, c *call) (*tooldv1.ToolResult, error) {
-	if !b.do(ctx, func() { b.begin(c) }) {
+// await runs a call of the server's own to its end; when ctx ends before that, it is cancelled.
+func await(ctx context.Context, b *bridge, name, input string) (*tooldv1.ToolResult, error) {
+	ended := make(chan *tooldv1.ToolResult, 1)
+	c := &call{name: name, input: input, answer: func(result *tooldv1.ToolResult) { ended <- result }}
+	b.called(c)
+	select {
+	case result := <-ended:
+		return result, nil
+	case <-b.ended:
 		return nil, errBridgeEnded
-	}
-	if c.sent != nil {
-		c.sent()
-	}
-	for {
-		select {
-		case p := <-c.progress:
-			c.meter.tell(ctx, c.client, p)
-		case result := <-c.ended:
-			return result, nil
-		case <-b.ended:
-			return nil, errBridgeEnded
-		case <-ctx.Done():
-			b.do(context.WithoutCancel(ctx), func() { b.cancel(c) })
-			return nil, context.Cause(ctx)
-		}
+	case <-ctx.Done():
+		b.cancelled(c)
+		return nil, context.Cause(ctx)
 	}
 }
 

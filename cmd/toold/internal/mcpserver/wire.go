@@ -3,49 +3,55 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toold/toold/cmd/toold/internal/terminal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-const (
-	// maxLine is how many bytes a line may have: the daemon takes inputs of 10 MiB, and JSON may escape some of it.
-	maxLine = 16 << 20
-	// mcpLastWords is how long requests that came before the end of input may still be answered, so that a list of them
-	// can be piped in.
-	mcpLastWords = 2 * time.Second
-)
+// maxLine is how many bytes a line may have: the daemon takes inputs of 10 MiB, and JSON may escape some of it.
+const maxLine = 16 << 20
 
 // errLineTooLong is the error for a line that was skipped.
 var errLineTooLong = fmt.Errorf("the line has more than %d bytes", maxLine)
 
-// A wire is the SDK's transport and its only connection. Read is called by one goroutine, the rest by any.
+// A wire is the SDK's transport and its only connection. What costs goes past the SDK: calls are passed to a receiver in the order
+// in which they come, and their answers come from there. Read is called by one goroutine, the rest by any.
 type wire struct {
-	in    *bufio.Reader
-	ended chan struct{} // closed when nothing more comes, or nothing more can be said
-	once  sync.Once
-	queue []json.RawMessage // of a batch
+	in       *bufio.Reader
+	queue    []json.RawMessage // of a batch
+	receiver receiver
+	ended    chan struct{} // closed when nothing more comes, or nothing more can be said
 
-	mu   sync.Mutex
-	out  io.Writer
-	open map[jsonrpc.ID]uint64 // requests without an answer, by their places; 0: it is not a call
-	idle *sync.Cond            // open has become empty
-
-	order order
+	mu       sync.Mutex
+	changed  *sync.Cond           // what follows has changed
+	open     map[jsonrpc.ID]*call // requests without an answer; nil: it is the SDK's
+	greeting jsonrpc.ID           // of the newest request to initialize
+	greeted  bool                 // the session is initialized, so there may be calls
+	closed   bool                 // so is ended
+	out      io.Writer
+	lines    []line // to be written
+	writing  bool   // some are on their way
 }
 
-func newWire(in io.Reader, out io.Writer) *wire {
-	w := &wire{in: bufio.NewReaderSize(in, 64<<10), out: out, ended: make(chan struct{}), open: map[jsonrpc.ID]uint64{}}
-	w.idle = sync.NewCond(&w.mu)
+// A receiver takes what a client sends beside what the SDK serves. No method blocks.
+type receiver interface {
+	called(c *call)
+	cancelled(c *call) // its result is dropped
+	rootsChanged()
+}
+
+func newWire(in io.Reader, out io.Writer, to receiver) *wire {
+	w := &wire{in: bufio.NewReaderSize(in, 64<<10), out: out, receiver: to, ended: make(chan struct{}), open: map[jsonrpc.ID]*call{}}
+	w.changed = sync.NewCond(&w.mu)
 	return w
 }
 
@@ -57,34 +63,46 @@ func (w *wire) SessionID() string { return "" }
 
 // Close ends the connection. A Read that waits for standard input goes on waiting: the process ends first.
 func (w *wire) Close() error {
-	w.once.Do(func() { close(w.ended) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.closed = true
+		close(w.ended)
+		w.changed.Broadcast()
+	}
 	return nil
 }
 
-// Read returns the next message.
+// Read returns the next message for the SDK.
 func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		text, err := w.next()
-		var message jsonrpc.Message
 		switch {
 		case errors.Is(err, errLineTooLong):
-			err = w.refuse(nil, jsonrpc.CodeParseError, err)
+			w.refuse(nil, jsonrpc.CodeParseError, err)
+			continue
 		case err != nil:
 			w.lastWords()
 			_ = w.Close()
 			return nil, io.EOF
 		case !json.Valid(text):
-			err = w.refuse(nil, jsonrpc.CodeParseError, errors.New("the line is no JSON: a message is one line of it"))
-		default:
-			if message, err = jsonrpc.DecodeMessage(text); err != nil {
-				err = fmt.Errorf("the line is no JSON-RPC message: %w", err)
-			} else if err = w.note(message); err == nil {
-				return message, nil
-			}
-			err = w.refuse(text, jsonrpc.CodeInvalidRequest, err)
+			w.refuse(nil, jsonrpc.CodeParseError, errors.New("the line is no JSON: a message is one line of it"))
+			continue
 		}
+		message, err := jsonrpc.DecodeMessage(text)
 		if err != nil {
-			return nil, err
+			w.refuse(text, jsonrpc.CodeInvalidRequest, fmt.Errorf("the line is no JSON-RPC message: %w", err))
+			continue
+		}
+		request, is := message.(*jsonrpc.Request)
+		if !is {
+			return message, nil
+		}
+		taken, err := w.take(request)
+		if err != nil {
+			w.refuse(text, jsonrpc.CodeInvalidRequest, err)
+		} else if !taken {
+			return message, nil
 		}
 	}
 }
@@ -130,81 +148,91 @@ func (w *wire) line() ([]byte, error) {
 	}
 }
 
-// refuse answers what is not a message. It has the id of the request that text was meant to be, if it has one.
-func (w *wire) refuse(text json.RawMessage, code int, why error) error {
-	var meant struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+// take passes a request to the receiver, if it is one of the receiver's, and notes that it came. It returns an error for a request
+// whose id belongs to another one that has no answer yet.
+func (w *wire) take(request *jsonrpc.Request) (taken bool, err error) {
+	switch {
+	case request.Method == "notifications/cancelled":
+		return w.cancel(request.Params), nil
+	case request.Method == "notifications/roots/list_changed":
+		w.receiver.rootsChanged()
+		return false, nil
+	case !request.IsCall():
+		return false, nil
 	}
-	_ = json.Unmarshal(text, &meant)
-	id := json.RawMessage("null")
-	if kind := append(meant.ID, 'n')[0]; meant.Method != "" && (kind == '"' || kind == '-' || kind >= '0' && kind <= '9') {
-		id = meant.ID
-	}
-	answer, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": terminal.VisibleText(why.Error())},
-	})
-	if err != nil {
-		return err
+	var c *call
+	if request.Method == "tools/call" && w.isGreeted() {
+		c = w.callOf(request)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.put(answer)
+	if _, twice := w.open[request.ID]; twice {
+		return false, fmt.Errorf("the id %v belongs to a request that has no answer yet", request.ID.Raw())
+	}
+	if w.open[request.ID] = c; c != nil {
+		w.receiver.called(c)
+	}
+	if request.Method == "initialize" {
+		w.greeting = request.ID
+	}
+	return c != nil, nil
 }
 
-// note records that a request came, and assigns a call its place. It returns an error for a request whose id belongs to
-// another one that has no answer yet.
-func (w *wire) note(message jsonrpc.Message) error {
-	request, is := message.(*jsonrpc.Request)
-	if !is || !request.IsCall() {
-		return nil
-	}
+// isGreeted reports whether the session is initialized. If the client asks for that just now, it waits for the answer.
+func (w *wire) isGreeted() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, taken := w.open[request.ID]; taken {
-		return fmt.Errorf("the id %v belongs to a request that has no answer yet", request.ID.Raw())
+	for {
+		if _, open := w.open[w.greeting]; !open || w.closed {
+			return w.greeted
+		}
+		w.changed.Wait()
 	}
-	w.open[request.ID] = w.order.admit(request)
+}
+
+// newProtocol is a field of requests in a version of the protocol that the SDK refuses.
+const newProtocol = "io.modelcontextprotocol/protocolVersion"
+
+// callOf returns the call that a request is; nil: it is none, and the SDK says why.
+func (w *wire) callOf(request *jsonrpc.Request) *call {
+	var params, meta map[string]json.RawMessage
+	if json.Unmarshal(request.Params, &params) != nil || params == nil {
+		return nil
+	}
+	if text := params["_meta"]; text != nil {
+		_ = json.Unmarshal(text, &meta) // a call is as good without it
+	}
+	c := &call{input: cmp.Or(string(params["arguments"]), "{}"), meter: meter{token: tokenOf(meta["progressToken"])}, wire: w}
+	if text := params["name"]; meta[newProtocol] != nil || text != nil && json.Unmarshal(text, &c.name) != nil {
+		return nil
+	}
+	c.answer = func(result *tooldv1.ToolResult) { w.answer(request.ID, c, result) }
+	return c
+}
+
+// tokenOf returns a progress token, which is a string or a number; nil: there is none.
+func tokenOf(text json.RawMessage) json.RawMessage {
+	if len(text) > 0 && (text[0] == '"' || text[0] == '-' || text[0] >= '0' && text[0] <= '9') {
+		return text
+	}
 	return nil
 }
 
-// Write sends one message as one line.
-func (w *wire) Write(_ context.Context, message jsonrpc.Message) error {
-	text, err := jsonrpc.EncodeMessage(message)
-	if err != nil {
-		return err
+// cancel drops the call that a client has cancelled, and which then has no answer. It reports whether the call was the receiver's.
+func (w *wire) cancel(text json.RawMessage) bool {
+	var params struct {
+		RequestID any `json:"requestId"`
 	}
+	_ = json.Unmarshal(text, &params)
+	id, err := jsonrpc.MakeID(params.RequestID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if response, is := message.(*jsonrpc.Response); is {
-		w.order.pass(w.open[response.ID]) // if it was refused before it could be sent
-		delete(w.open, response.ID)
-		if len(w.open) == 0 {
-			w.idle.Broadcast()
-		}
+	c := w.open[id]
+	if err != nil || c == nil {
+		return false
 	}
-	return w.put(text)
-}
-
-// put writes one line; mu is held.
-func (w *wire) put(line []byte) error {
-	_, err := w.out.Write(append(line, '\n'))
-	return err
-}
-
-// lastWords waits until each request has its answer, for a while.
-func (w *wire) lastWords() {
-	late := false
-	timer := time.AfterFunc(mcpLastWords, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		late = true
-		w.idle.Broadcast()
-	})
-	defer timer.Stop()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for len(w.open) > 0 && !late {
-		w.idle.Wait()
-	}
+	delete(w.open, id)
+	w.changed.Broadcast()
+	w.receiver.cancelled(c)
+	return true
 }
