@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test lint generate check bench bench-sandbox cost day growth peer suites world starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo picture test lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -70,6 +70,10 @@ bench: build
 # What a call costs as calls, sessions, rules, files and records grow. Needs half an hour and 2 GiB of disk.
 growth: build
 	go run ./bench -toold .bin/toold -growth -rounds 9
+
+# What a call costs the daemon in instructions, also on a machine that is not quiet. Needs perf.
+instructions: build
+	go run ./bench -toold .bin/toold -instructions
 
 # Beside what people have today, in one run: npm's filesystem server, gemini-cli-core, Codex's exec-server.
 peer: build

@@ -25,6 +25,7 @@ func main() {
 	spinning := flag.Bool("spin", false, "keep a core busy until standard input ends; the program starts itself so")
 	confined := flag.Bool("sandbox", false, "measure what starting a process costs under each confinement instead, without a daemon")
 	growing := flag.Bool("growth", false, "measure what a call costs as calls, sessions, rules, files and records grow instead")
+	counting := flag.Bool("instructions", false, "count the processor's instructions of calls instead, by perf")
 	only := flag.String("only", ".", "measure only what matches this regular expression")
 	rounds := flag.Int("rounds", 15, "rounds of each comparison")
 	flag.Parse()
@@ -39,6 +40,8 @@ func main() {
 		err = serveEcho(ctx, *echo)
 	case *growing:
 		err = measureGrowth(ctx, *toold, chosen.MatchString, *rounds)
+	case *counting:
+		err = measureInstructions(ctx, *toold, chosen.MatchString)
 	case *spinning:
 		spin()
 	case *confined:

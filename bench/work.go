@@ -35,6 +35,11 @@ func comparisons(daemon, bare *wire.Server, dir string) []ratio.Comparison {
 			Toold:   calling(daemon, dir, 100, 1, "Bash", `{"command":"true"}`, nil),
 		},
 		{
+			Name:    "`Bash true`, each 100 ms after the last / os/exec of bash, the same",
+			Control: paused(spawning(1, 1)),
+			Toold:   paused(calling(daemon, dir, 1, 1, "Bash", `{"command":"true"}`, nil)),
+		},
+		{
 			Name:    "64 concurrent `Bash true` / 64 os/exec of bash",
 			Control: spawning(128, 64),
 			Toold:   calling(daemon, dir, 128, 64, "Bash", `{"command":"true"}`, nil),
@@ -75,6 +80,22 @@ func calling(s *wire.Server, root string, n, window int, name, input string, che
 			err = check(last)
 		}
 		return took, err
+	}
+}
+
+// paused does the work 20 times, each after a pause as a model makes it, but shorter.
+func paused(work ratio.Work) ratio.Work {
+	const times, pause = 20, 100 * time.Millisecond
+	return func(ctx context.Context) (took time.Duration, err error) {
+		for range times {
+			<-time.After(pause)
+			one, err := work(ctx)
+			if err != nil {
+				return 0, err
+			}
+			took += one
+		}
+		return took / times, nil
 	}
 }
 

@@ -17,20 +17,12 @@ import (
 
 // Dial returns a connection to the daemon at a socket. It does not check whose process that is.
 func Dial(socket string) (*toold.Conn, error) {
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, err
-	}
-	return toold.NewConn(conn), nil
+	return toold.Connect("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
 // DialTCP returns a connection to the daemon at a TCP address, without TLS, for the principal whose token it shows.
 func DialTCP(address, token string) (*toold.Conn, error) {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
-	if err != nil {
-		return nil, err
-	}
-	return toold.NewConn(conn), nil
+	return toold.Connect("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
 }
 
 // bearer is a token, as gRPC sends it.

@@ -27,6 +27,24 @@ type Conn struct {
 	Daemon   tooldv1.DaemonServiceClient
 }
 
+// How much a daemon may send before it is read, in bytes. They are fixed: windows that grow with the
+// traffic are measured by a ping beside nearly each message.
+const (
+	streamWindow = 1 << 20
+	connWindow   = 4 << 20
+)
+
+// Connect returns a connection for target, as grpc.NewClient does, with flow control for many small messages; options win over it.
+// It connects when it is used, and errors are about the options alone. The caller closes it.
+func Connect(target string, options ...grpc.DialOption) (*Conn, error) {
+	windows := []grpc.DialOption{grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connWindow)}
+	cc, err := grpc.NewClient(target, append(windows, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	return NewConn(cc), nil
+}
+
 // NewConn returns a Conn over cc, which it owns from then on: Close closes it.
 func NewConn(cc *grpc.ClientConn) *Conn {
 	return &Conn{

@@ -171,7 +171,7 @@ func unreachable(err error) error {
 
 // Dial returns a connection to the daemon at a socket, which is checked when a request is made. It starts none.
 func Dial(socket string) (*toold.Conn, error) {
-	conn, err := grpc.NewClient("passthrough:///toold",
+	conn, err := toold.Connect("passthrough:///toold",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			conn, _, err := open(ctx, socket)
@@ -180,7 +180,7 @@ func Dial(socket string) (*toold.Conn, error) {
 	if err != nil {
 		return nil, cli.NoDaemon("the connection to %s cannot be set up: %v", socket, err)
 	}
-	return toold.NewConn(conn), nil
+	return conn, nil
 }
 
 func probe(ctx context.Context, socket string) error {

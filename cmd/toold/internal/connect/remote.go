@@ -101,11 +101,11 @@ func (r *remote) dial() (*toold.Conn, error) {
 	case r.cert == "":
 		return nil, cli.Misused("a daemon over TCP wants a token: name its file with --token-file or %s", tokenFileVariable)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+r.Address, options...)
+	conn, err := toold.Connect("passthrough:///"+r.Address, options...)
 	if err != nil {
 		return nil, cli.NoDaemon("the connection to tcp://%s cannot be set up: %v", r.Address, err)
 	}
-	return toold.NewConn(conn), nil
+	return conn, nil
 }
 
 // plain reports whether nothing is encrypted: the daemon is on loopback, and nothing was said of certificates.
