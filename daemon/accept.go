@@ -38,8 +38,9 @@ const (
 // An intake takes tool uses into turns, one after the other, so that the journal, the numbering and
 // the queue see the same order. Calls that end do not go through it.
 type intake struct {
-	s  *session
-	mu sync.Mutex // locked by alone only: before an update, never in one
+	s     *session
+	mu    sync.Mutex    // locked by alone only: before an update, never in one
+	model *modelMessage // whose events came last; nil: none is held
 }
 
 // An inlet is an intake that its holder has for itself.
@@ -58,6 +59,7 @@ type request struct {
 	use    pipeline.Use
 	hash   string
 	parent string
+	native native
 	own    tools.Tool   // of the daemon itself; nil: it is looked up by name
 	wrong  *fault.Error // why it can only be refused; nil: it may become a call
 }
@@ -97,12 +99,7 @@ func parseUse(wire wireUse) request {
 		r.wrong = fault.Invalidf("too_large", "The input has %d bytes, but at most %d are taken. Write large content to a file in parts.", len(r.use.Input), maxInput)
 		r.use.Input = nil
 	}
-	if timeout := wire.GetTimeout(); timeout != nil {
-		r.use.Timeout = timeout.AsDuration()
-		if timeout.CheckValid() != nil || r.use.Timeout <= 0 {
-			r.wrong = fault.Invalidf("invalid_input", "The timeout of the tool use is not a positive duration.").At("/timeout")
-		}
-	}
+	r.timedBy(wire.GetTimeout())
 	return r
 }
 
@@ -171,6 +168,7 @@ type placed struct {
 	row       *callRow
 	parent    string // as the client names it
 	parentKey string
+	native    native
 	ahead     []string // keys of the calls that it waits for
 	input     string   // as it is recorded
 }
@@ -192,7 +190,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		Open: true, Free: crowded != nil,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, native: r.native, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
 		tool = in.s.tools.lookUp(r.use.Name, t.options)
@@ -289,6 +287,7 @@ func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.
 	its.used = time.Now()
 	wire := convert.Event(p.use, accepted)
 	wire.GetAccepted().InputJson = p.input
+	p.native.note(wire.GetAccepted())
 	e := wireEntry(p.use, wire, state...)
 	e.Note = asState(p.row)
 	return e

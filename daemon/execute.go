@@ -256,6 +256,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 func (at *attachments) take(ctx context.Context, in inlet, its *state, st *stream, a *tooldv1.Attach, standing *policySnapshot) error {
 	can := a.GetCapabilities()
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
+	st.native = can.GetNativeResults()
 	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival, st.pid = admissionOf(ctx).arrival, access.PIDOf(ctx)
@@ -323,7 +324,7 @@ func (at *attachments) hello(its *state, st *policySnapshot, after uint64) *tool
 	}
 	hello.Warnings, hello.WarningDetails = convert.Warnings(append(slices.Clip(st.warnings), at.missed(after)...))
 	for _, t := range its.ledger.openTurns() {
-		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs()})
+		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs(), ModelEvents: t.modelEvents})
 	}
 	return hello
 }

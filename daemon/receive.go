@@ -69,6 +69,7 @@ func (st *stream) halfClose() {
 			s.asker.reviewQuestions(its)
 		})
 		if leads {
+			in.dropModel("")
 			in.endTurn(open)
 		}
 		s.requests.awaitReconnect(st) // it can send no results any more
@@ -81,7 +82,7 @@ func (st *stream) said(message *tooldv1.ExecuteRequest) error {
 	s := st.session
 	st.unheard.Store(false)
 	switch m := message.GetMessage().(type) {
-	case *tooldv1.ExecuteRequest_ToolUse, *tooldv1.ExecuteRequest_EndTurn, *tooldv1.ExecuteRequest_DiscardTurn:
+	case *tooldv1.ExecuteRequest_ToolUse, *tooldv1.ExecuteRequest_ModelEvent, *tooldv1.ExecuteRequest_EndTurn, *tooldv1.ExecuteRequest_DiscardTurn:
 		return st.mainSaid(message)
 	case *tooldv1.ExecuteRequest_Answer:
 		if refused := st.answered(m.Answer); refused != nil {
@@ -153,10 +154,16 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 		switch m := message.GetMessage().(type) {
 		case *tooldv1.ExecuteRequest_ToolUse:
 			err = st.use(in, m.ToolUse)
+		case *tooldv1.ExecuteRequest_ModelEvent:
+			var repeated []string
+			repeated, err = in.event(m.ModelEvent)
+			for _, key := range repeated {
+				st.repeat(key)
+			}
 		case *tooldv1.ExecuteRequest_EndTurn:
-			in.endTurn(in.namedTurn(m.EndTurn.GetTurnId()))
+			in.endTurn(in.meantTurn(m.EndTurn.GetTurnId()))
 		case *tooldv1.ExecuteRequest_DiscardTurn:
-			in.discard(in.namedTurn(m.DiscardTurn.GetTurnId()))
+			in.discard(in.meantTurn(m.DiscardTurn.GetTurnId()))
 		}
 	})
 	if st.companion {
@@ -168,7 +175,11 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 // use takes a tool use into the turn that it belongs to.
 func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
 	decoding := trace.StartRegion(context.Background(), "decode")
-	r := parseUse(wire)
+	read := fromItem
+	if wire.GetNativeJson() == "" {
+		read = func(wire *tooldv1.ToolUse) request { return parseUse(wire) }
+	}
+	r := read(wire)
 	decoding.End()
 	key, repeated, err := in.accept(r, in.turnFor)
 	if repeated {
@@ -198,6 +209,15 @@ func (i *intake) namedTurn(id string) *turn {
 		i.s.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", convert.Short(id))
 	}
 	return t
+}
+
+// meantTurn is namedTurn for what ends the turn, and with it the message of a model that is still coming. That may have
+// asked for no call yet, so that there is no turn.
+func (in inlet) meantTurn(id string) *turn {
+	if in.dropModel(id) && id != "" {
+		return in.openTurn(id)
+	}
+	return in.namedTurn(id)
 }
 
 // cancelledBy is what calls end with that a client cancels.

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/trace"
@@ -28,6 +29,7 @@ type stream struct {
 	hello   *tooldv1.Attached // what it begins with; nil: nothing
 	bytes   bool              // output chunks as bytes instead of text
 	inputs  bool              // accepted records come with their input
+	native  bool              // results of calls in a model's own form come in that form
 	only    string            // the key of the one call that is sent; empty: everything
 	follow  bool              // goes on when it has caught up
 	upTo    uint64            // without follow: the last record that is sent
@@ -244,6 +246,11 @@ func (st *stream) sendRecord(record journal.Record, why sending) error {
 		}
 	}
 	st.done = st.done || st.only != "" && record.Kind == kindResult
+	if st.native && record.Kind == kindResult {
+		if event, err := st.nativeResult(record); event != nil || err != nil {
+			return cmp.Or(err, st.out.event(event))
+		}
+	}
 	body := record.Body
 	if record.Kind == kindAccepted {
 		body = acceptedBody(body, st.inputs, why == again)

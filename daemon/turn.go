@@ -32,13 +32,14 @@ type turn struct {
 	numbering map[string]scheduler.Numbering // of batches, by the key of the call that they are nested in
 
 	// Used in the session's update alone.
-	ended     bool              // takes no more
-	over      bool              // its end is recorded, or about to be
-	batches   int               // not counting those of nested calls
-	open      map[string]string // ids of calls that have no result yet, by key
-	outcomes  map[pipeline.Outcome]int
-	work      time.Duration
-	hookCalls map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
+	modelEvents uint64            // of the model's message that are held; 0: it asks in the client's own words
+	ended       bool              // takes no more
+	over        bool              // its end is recorded, or about to be
+	batches     int               // not counting those of nested calls
+	open        map[string]string // ids of calls that have no result yet, by key
+	outcomes    map[pipeline.Outcome]int
+	work        time.Duration
+	hookCalls   map[int]hook.Call // what hooks of the turn's end are told, by index; empty when there are none
 }
 
 // openIDs returns the client's ids of the calls that have no result yet.

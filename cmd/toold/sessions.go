@@ -96,6 +96,12 @@ func sessionState(x *tooldv1.Session) string {
 	}
 }
 
+// toolFormats are the values of --format.
+var toolFormats = map[string]tooldv1.ToolFormat{
+	"native": tooldv1.ToolFormat_TOOL_FORMAT_NATIVE, "anthropic": tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC, "openai": tooldv1.ToolFormat_TOOL_FORMAT_OPENAI,
+	"responses": tooldv1.ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES, "mcp": tooldv1.ToolFormat_TOOL_FORMAT_MCP,
+}
+
 func (s *app) toolsCommand() *cobra.Command {
 	format := "native"
 	request := &tooldv1.ListToolsRequest{}
@@ -105,12 +111,12 @@ func (s *app) toolsCommand() *cobra.Command {
 		Example: "  toold tools\n  toold tools --format anthropic",
 		Args:    cobra.NoArgs,
 		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, _ []string) error {
-			request.Format = tooldv1.ToolFormat(tooldv1.ToolFormat_value["TOOL_FORMAT_"+strings.ToUpper(format)])
+			request.Format = toolFormats[format]
 			return s.listTools(ctx, l, request)
 		}),
 	}
 	flags := cmd.Flags()
-	cli.AddChoice(cmd, &format, "format", "", "native, anthropic, openai or mcp", "native", "anthropic", "openai", "mcp")
+	cli.AddChoice(cmd, &format, "format", "", "native, anthropic, openai, responses or mcp", "native", "anthropic", "openai", "responses", "mcp")
 	flags.StringVar(&request.SessionId, "session", "", "the tools that this session sees (default: those of a new one)")
 	flags.BoolVar(&request.IncludeUnavailable, "all", false, "tools that are not offered too, with the reason")
 	return cmd

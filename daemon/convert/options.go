@@ -4,6 +4,9 @@
 package convert
 
 import (
+	"slices"
+
+	"github.com/toold/toold/daemon/dialect"
 	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -71,10 +74,30 @@ func LevelIn(scope tooldv1.Scope) (level settings.Level, ok bool) {
 	return level, ok
 }
 
+// modelFormats are the forms in which models ask for calls, and get their results.
+var modelFormats = [...]dialect.Format{
+	tooldv1.ModelFormat_MODEL_FORMAT_ANTHROPIC: dialect.Anthropic, tooldv1.ModelFormat_MODEL_FORMAT_OPENAI_CHAT: dialect.Chat,
+	tooldv1.ModelFormat_MODEL_FORMAT_OPENAI_RESPONSES: dialect.Responses,
+}
+
+// ModelFormatIn is the form that a message names; Silent: none that is known.
+func ModelFormatIn(f tooldv1.ModelFormat) dialect.Format {
+	if f < 0 || int(f) >= len(modelFormats) {
+		return dialect.Silent
+	}
+	return modelFormats[f]
+}
+
+// ModelFormat is how the wire names a form; unspecified: it is not that of a model API.
+func ModelFormat(f dialect.Format) tooldv1.ModelFormat {
+	return tooldv1.ModelFormat(max(0, slices.Index(modelFormats[:], f)))
+}
+
 // FormatIn is the form of definitions that a request asks for; false: none.
 func FormatIn(f tooldv1.ToolFormat) (format pool.Format, some bool) {
 	format, some = map[tooldv1.ToolFormat]pool.Format{
 		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC: pool.Anthropic, tooldv1.ToolFormat_TOOL_FORMAT_OPENAI: pool.OpenAI, tooldv1.ToolFormat_TOOL_FORMAT_MCP: pool.MCP,
+		tooldv1.ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES: pool.Responses,
 	}[f]
 	return format, some
 }

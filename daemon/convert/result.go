@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -149,6 +151,19 @@ func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
 	}
 	return result, nil
 }
+
+// ForModel returns what a result says to the model, which is what was wrong where its content says nothing.
+func ForModel(r *tooldv1.ToolResult) dialect.Output {
+	blocks := Each(r.GetContent(), blockIn)
+	mute := func(b tools.Block) bool { return strings.TrimSpace(dialect.TextOf(b)) == "" }
+	if !slices.ContainsFunc(blocks, func(b tools.Block) bool { return !mute(b) }) && r.GetError() != nil {
+		blocks = []tools.Block{{Text: r.GetError().GetMessage()}}
+	}
+	return dialect.Output{Blocks: blocks, IsError: r.GetIsError()}
+}
+
+// Block returns a block of content.
+func Block(content *tooldv1.Content) tools.Block { return blockIn(content) }
 
 func blockIn(content *tooldv1.Content) tools.Block {
 	switch block := content.GetBlock().(type) {

@@ -1,6 +1,6 @@
 // Package dialect reads tool uses out of a model's message, in the formats of several model APIs: a
-// whole message, its items one by one, or the events of its stream. It is pure: JSON values in,
-// tool uses out. It does not know where the values come from, nor what becomes of the tool uses. It
+// whole message, its items one by one, or the events of its stream; and writes the items that answer
+// them. It is pure: JSON values in, tool uses out. It does not know where the values come from, nor what becomes of the tool uses. It
 // does not look inside a tool's input, so that the daemon judges the model's exact text.
 package dialect
 
@@ -45,6 +45,8 @@ type Use struct {
 	Input   string        // JSON text as it came, valid or not
 	Timeout time.Duration // 0: none was named
 	Custom  bool          // a call of a tool with free text for input; its reply has another type in the Responses API
+	// Caller is what the Responses API says of who asks, as JSON, which the reply repeats; nil: nothing.
+	Caller json.RawMessage
 }
 
 const (
@@ -76,6 +78,7 @@ type Message struct {
 	count  int
 	ids    map[string]int // places of the tool uses with an id of the model's
 	events *events        // nil: no event of a stream came
+	whole  bool           // what came was no event
 	cut    []string
 }
 
@@ -101,6 +104,7 @@ func (m *Message) Add(value []byte) ([]Use, error) {
 	if uses, is, err := m.event(value); is || err != nil {
 		return m.accept(uses, err)
 	}
+	m.whole = true
 	p, err := readValue(value)
 	if err == nil {
 		err = m.join(p.heading)
@@ -110,6 +114,22 @@ func (m *Message) Add(value []byte) ([]Use, error) {
 	}
 	m.cut = append(m.cut, p.cut...)
 	return m.accept(p.uses, nil)
+}
+
+// Ended reports whether the API has said that the message is over, or a whole message has come.
+func (m *Message) Ended() bool {
+	if m.events == nil {
+		return m.whole
+	}
+	return m.events.ended
+}
+
+// Held is how many bytes of inputs are collected that are not complete.
+func (m *Message) Held() int {
+	if m.events == nil {
+		return 0
+	}
+	return m.events.held
 }
 
 // An Ending is how a message ended.

@@ -125,11 +125,12 @@ func readItem(text json.RawMessage) (part, error) {
 		Arguments json.RawMessage `json:"arguments"`
 		Input     json.RawMessage `json:"input"`
 		Status    string          `json:"status"`
+		Caller    json.RawMessage `json:"caller"`
 	}
 	if err := json.Unmarshal(text, &item); err != nil {
 		return part{}, fmt.Errorf("the tool use is of no known form: %w", err)
 	}
-	u := Use{ID: item.CallID, Name: item.Name, Input: arguments(item.Arguments)}
+	u := Use{ID: item.CallID, Name: item.Name, Input: arguments(item.Arguments), Caller: item.Caller}
 	switch {
 	case item.Type == "tool_use":
 		return partOf(Anthropic, Use{ID: item.ID, Name: item.Name, Input: string(item.Input)}), nil

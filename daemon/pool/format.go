@@ -19,6 +19,7 @@ const (
 	Anthropic Format = iota // "tools" of the Messages API
 	OpenAI                  // "tools" of the Chat Completions API
 	MCP                     // "tools" of a result of tools/list
+	Responses               // "tools" of the Responses API
 )
 
 // maxFunction is how many characters of a description OpenAI's API takes: it refuses the whole
@@ -27,6 +28,7 @@ const maxFunction = 1024
 
 // A wireTool is a tool in one of the forms, with one of the three fields for its schema.
 type wireTool struct {
+	Type        string          `json:"type,omitempty"`
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"input_schema,omitempty"`
@@ -65,6 +67,8 @@ func (f Format) definition(s tools.Spec) any {
 	case OpenAI:
 		d.Description, d.Parameters = brief(s.Description), s.InputSchema
 		return openAITool{"function", d}
+	case Responses:
+		d.Type, d.Description, d.Parameters = "function", brief(s.Description), s.InputSchema
 	case MCP:
 		d.InputSchema, d.Annotations = s.InputSchema, &annotations{s.ReadOnly, s.Destructive, s.OpenWorld}
 	default:

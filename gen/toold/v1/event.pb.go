@@ -24,6 +24,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// The form in which a model API has its messages.
+type ModelFormat int32
+
+const (
+	// None, or found out.
+	ModelFormat_MODEL_FORMAT_UNSPECIFIED ModelFormat = 0
+	// Anthropic's Messages: blocks of the type tool_use.
+	ModelFormat_MODEL_FORMAT_ANTHROPIC ModelFormat = 1
+	// OpenAI's Chat Completions: the elements of tool_calls.
+	ModelFormat_MODEL_FORMAT_OPENAI_CHAT ModelFormat = 2
+	// OpenAI's Responses: items of the types function_call and custom_tool_call.
+	ModelFormat_MODEL_FORMAT_OPENAI_RESPONSES ModelFormat = 3
+)
+
+// Enum value maps for ModelFormat.
+var (
+	ModelFormat_name = map[int32]string{
+		0: "MODEL_FORMAT_UNSPECIFIED",
+		1: "MODEL_FORMAT_ANTHROPIC",
+		2: "MODEL_FORMAT_OPENAI_CHAT",
+		3: "MODEL_FORMAT_OPENAI_RESPONSES",
+	}
+	ModelFormat_value = map[string]int32{
+		"MODEL_FORMAT_UNSPECIFIED":      0,
+		"MODEL_FORMAT_ANTHROPIC":        1,
+		"MODEL_FORMAT_OPENAI_CHAT":      2,
+		"MODEL_FORMAT_OPENAI_RESPONSES": 3,
+	}
+)
+
+func (x ModelFormat) Enum() *ModelFormat {
+	p := new(ModelFormat)
+	*p = x
+	return p
+}
+
+func (x ModelFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ModelFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_toold_v1_event_proto_enumTypes[0].Descriptor()
+}
+
+func (ModelFormat) Type() protoreflect.EnumType {
+	return &file_toold_v1_event_proto_enumTypes[0]
+}
+
+func (x ModelFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ModelFormat.Descriptor instead.
+func (ModelFormat) EnumDescriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{0}
+}
+
 // How far a call reaches.
 type Level int32
 
@@ -69,11 +126,11 @@ func (x Level) String() string {
 }
 
 func (Level) Descriptor() protoreflect.EnumDescriptor {
-	return file_toold_v1_event_proto_enumTypes[0].Descriptor()
+	return file_toold_v1_event_proto_enumTypes[1].Descriptor()
 }
 
 func (Level) Type() protoreflect.EnumType {
-	return &file_toold_v1_event_proto_enumTypes[0]
+	return &file_toold_v1_event_proto_enumTypes[1]
 }
 
 func (x Level) Number() protoreflect.EnumNumber {
@@ -82,7 +139,7 @@ func (x Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Level.Descriptor instead.
 func (Level) EnumDescriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{0}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{1}
 }
 
 // How a call's processes are confined.
@@ -126,11 +183,11 @@ func (x SandboxTier) String() string {
 }
 
 func (SandboxTier) Descriptor() protoreflect.EnumDescriptor {
-	return file_toold_v1_event_proto_enumTypes[1].Descriptor()
+	return file_toold_v1_event_proto_enumTypes[2].Descriptor()
 }
 
 func (SandboxTier) Type() protoreflect.EnumType {
-	return &file_toold_v1_event_proto_enumTypes[1]
+	return &file_toold_v1_event_proto_enumTypes[2]
 }
 
 func (x SandboxTier) Number() protoreflect.EnumNumber {
@@ -139,7 +196,7 @@ func (x SandboxTier) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SandboxTier.Descriptor instead.
 func (SandboxTier) EnumDescriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{1}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{2}
 }
 
 // Where output was written.
@@ -179,11 +236,11 @@ func (x Channel) String() string {
 }
 
 func (Channel) Descriptor() protoreflect.EnumDescriptor {
-	return file_toold_v1_event_proto_enumTypes[2].Descriptor()
+	return file_toold_v1_event_proto_enumTypes[3].Descriptor()
 }
 
 func (Channel) Type() protoreflect.EnumType {
-	return &file_toold_v1_event_proto_enumTypes[2]
+	return &file_toold_v1_event_proto_enumTypes[3]
 }
 
 func (x Channel) Number() protoreflect.EnumNumber {
@@ -192,7 +249,7 @@ func (x Channel) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Channel.Descriptor instead.
 func (Channel) EnumDescriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
 // How a call ended.
@@ -260,11 +317,11 @@ func (x Outcome) String() string {
 }
 
 func (Outcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_toold_v1_event_proto_enumTypes[3].Descriptor()
+	return file_toold_v1_event_proto_enumTypes[4].Descriptor()
 }
 
 func (Outcome) Type() protoreflect.EnumType {
-	return &file_toold_v1_event_proto_enumTypes[3]
+	return &file_toold_v1_event_proto_enumTypes[4]
 }
 
 func (x Outcome) Number() protoreflect.EnumNumber {
@@ -273,7 +330,7 @@ func (x Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome.Descriptor instead.
 func (Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{4}
 }
 
 // One event of a session. Events with a seq are records: journaled, numbered without gaps, and sent to every attached
@@ -816,8 +873,10 @@ type OpenTurn struct {
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Its calls that have not ended.
 	OpenToolUseIds []string `protobuf:"bytes,3,rep,name=open_tool_use_ids,json=openToolUseIds,proto3" json:"open_tool_use_ids,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many events of the model's message are held, from the first. The client goes on with the next.
+	ModelEvents   uint64 `protobuf:"varint,4,opt,name=model_events,json=modelEvents,proto3" json:"model_events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenTurn) Reset() {
@@ -871,6 +930,13 @@ func (x *OpenTurn) GetOpenToolUseIds() []string {
 	return nil
 }
 
+func (x *OpenTurn) GetModelEvents() uint64 {
+	if x != nil {
+		return x.ModelEvents
+	}
+	return 0
+}
+
 // A tool use became a call: it will get exactly one ToolResult.
 type Accepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -897,7 +963,13 @@ type Accepted struct {
 	// In DEPENDENCY order: the calls in front of it, as things stood when it was accepted, the latest first. They have not
 	// ended and it conflicts with them. Those that one of them waits for in turn are left out. It may still wait for a
 	// slot, or for others if an earlier call changes where its paths lead.
-	WaitsFor      []string `protobuf:"bytes,10,rep,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	WaitsFor []string `protobuf:"bytes,10,rep,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// The form in which the model asked for the call, if it came so.
+	Format ModelFormat `protobuf:"varint,11,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
+	// The type of the model's item, such as "tool_use".
+	NativeType string `protobuf:"bytes,12,opt,name=native_type,json=nativeType,proto3" json:"native_type,omitempty"`
+	// The field caller of the model's item, as JSON; its result repeats it. Empty: it has none.
+	CallerJson    string `protobuf:"bytes,13,opt,name=caller_json,json=callerJson,proto3" json:"caller_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1000,6 +1072,27 @@ func (x *Accepted) GetWaitsFor() []string {
 		return x.WaitsFor
 	}
 	return nil
+}
+
+func (x *Accepted) GetFormat() ModelFormat {
+	if x != nil {
+		return x.Format
+	}
+	return ModelFormat_MODEL_FORMAT_UNSPECIFIED
+}
+
+func (x *Accepted) GetNativeType() string {
+	if x != nil {
+		return x.NativeType
+	}
+	return ""
+}
+
+func (x *Accepted) GetCallerJson() string {
+	if x != nil {
+		return x.CallerJson
+	}
+	return ""
 }
 
 // A rule that would settle the like from now on.
@@ -2329,7 +2422,10 @@ type ToolResult struct {
 	// Set when the content is shortened.
 	Spill *Spill `protobuf:"bytes,9,opt,name=spill,proto3" json:"spill,omitempty"`
 	// How its processes were confined; unset when it started none.
-	Confinement   *Confinement `protobuf:"bytes,10,opt,name=confinement,proto3" json:"confinement,omitempty"`
+	Confinement *Confinement `protobuf:"bytes,10,opt,name=confinement,proto3" json:"confinement,omitempty"`
+	// The item to append to the conversation with the model, as JSON, instead of content: of a call that came in a model's own
+	// form, on a stream with Capabilities.native_results.
+	NativeJson    string `protobuf:"bytes,11,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2432,6 +2528,13 @@ func (x *ToolResult) GetConfinement() *Confinement {
 		return x.Confinement
 	}
 	return nil
+}
+
+func (x *ToolResult) GetNativeJson() string {
+	if x != nil {
+		return x.NativeJson
+	}
+	return ""
 }
 
 // How processes are confined, and what that has kept them from.
@@ -3351,11 +3454,12 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x04 \x01(\rR\x04line\x12\x12\n" +
-	"\x04tool\x18\x05 \x01(\tR\x04tool\"b\n" +
+	"\x04tool\x18\x05 \x01(\tR\x04tool\"\x85\x01\n" +
 	"\bOpenTurn\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12)\n" +
-	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\"\xa5\x02\n" +
+	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\x12!\n" +
+	"\fmodel_events\x18\x04 \x01(\x04R\vmodelEvents\"\x96\x03\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3370,7 +3474,12 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"input_json\x18\t \x01(\tR\tinputJson\x12\x1b\n" +
 	"\twaits_for\x18\n" +
-	" \x03(\tR\bwaitsFor\"4\n" +
+	" \x03(\tR\bwaitsFor\x12-\n" +
+	"\x06format\x18\v \x01(\x0e2\x15.toold.v1.ModelFormatR\x06format\x12\x1f\n" +
+	"\vnative_type\x18\f \x01(\tR\n" +
+	"nativeType\x12\x1f\n" +
+	"\vcaller_json\x18\r \x01(\tR\n" +
+	"callerJson\"4\n" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +
@@ -3467,7 +3576,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x05Spill\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12#\n" +
 	"\romitted_bytes\x18\x02 \x01(\x04R\fomittedBytes\x12#\n" +
-	"\romitted_lines\x18\x03 \x01(\x04R\fomittedLines\"\x9e\x03\n" +
+	"\romitted_lines\x18\x03 \x01(\x04R\fomittedLines\"\xbf\x03\n" +
 	"\n" +
 	"ToolResult\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x14\n" +
@@ -3482,7 +3591,9 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x05usage\x18\b \x01(\v2\x0f.toold.v1.UsageR\x05usage\x12%\n" +
 	"\x05spill\x18\t \x01(\v2\x0f.toold.v1.SpillR\x05spill\x127\n" +
 	"\vconfinement\x18\n" +
-	" \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\"\x8c\x01\n" +
+	" \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\x12\x1f\n" +
+	"\vnative_json\x18\v \x01(\tR\n" +
+	"nativeJson\"\x8c\x01\n" +
 	"\vConfinement\x12)\n" +
 	"\x04tier\x18\x01 \x01(\x0e2\x15.toold.v1.SandboxTierR\x04tier\x12\x1f\n" +
 	"\vnot_covered\x18\x02 \x03(\tR\n" +
@@ -3551,7 +3662,12 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\acontent\x18\x01 \x01(\tR\acontent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x1f\n" +
 	"\vactive_form\x18\x03 \x01(\tR\n" +
-	"activeForm*k\n" +
+	"activeForm*\x88\x01\n" +
+	"\vModelFormat\x12\x1c\n" +
+	"\x18MODEL_FORMAT_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16MODEL_FORMAT_ANTHROPIC\x10\x01\x12\x1c\n" +
+	"\x18MODEL_FORMAT_OPENAI_CHAT\x10\x02\x12!\n" +
+	"\x1dMODEL_FORMAT_OPENAI_RESPONSES\x10\x03*k\n" +
 	"\x05Level\x12\x15\n" +
 	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -3593,112 +3709,114 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 	return file_toold_v1_event_proto_rawDescData
 }
 
-var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_toold_v1_event_proto_goTypes = []any{
-	(Level)(0),                    // 0: toold.v1.Level
-	(SandboxTier)(0),              // 1: toold.v1.SandboxTier
-	(Channel)(0),                  // 2: toold.v1.Channel
-	(Outcome)(0),                  // 3: toold.v1.Outcome
-	(*ExecuteResponse)(nil),       // 4: toold.v1.ExecuteResponse
-	(*Attached)(nil),              // 5: toold.v1.Attached
-	(*Warning)(nil),               // 6: toold.v1.Warning
-	(*OpenTurn)(nil),              // 7: toold.v1.OpenTurn
-	(*Accepted)(nil),              // 8: toold.v1.Accepted
-	(*Suggestion)(nil),            // 9: toold.v1.Suggestion
-	(*Ground)(nil),                // 10: toold.v1.Ground
-	(*Question)(nil),              // 11: toold.v1.Question
-	(*Connection)(nil),            // 12: toold.v1.Connection
-	(*QuestionWithdrawn)(nil),     // 13: toold.v1.QuestionWithdrawn
-	(*Started)(nil),               // 14: toold.v1.Started
-	(*Progress)(nil),              // 15: toold.v1.Progress
-	(*OutputChunk)(nil),           // 16: toold.v1.OutputChunk
-	(*Step)(nil),                  // 17: toold.v1.Step
-	(*Content)(nil),               // 18: toold.v1.Content
-	(*Blob)(nil),                  // 19: toold.v1.Blob
-	(*Link)(nil),                  // 20: toold.v1.Link
-	(*Error)(nil),                 // 21: toold.v1.Error
-	(*Usage)(nil),                 // 22: toold.v1.Usage
-	(*Spill)(nil),                 // 23: toold.v1.Spill
-	(*ToolResult)(nil),            // 24: toold.v1.ToolResult
-	(*Confinement)(nil),           // 25: toold.v1.Confinement
-	(*SandboxDenial)(nil),         // 26: toold.v1.SandboxDenial
-	(*TurnEnded)(nil),             // 27: toold.v1.TurnEnded
-	(*ClientToolUse)(nil),         // 28: toold.v1.ClientToolUse
-	(*ClientToolCancel)(nil),      // 29: toold.v1.ClientToolCancel
-	(*BufferEdit)(nil),            // 30: toold.v1.BufferEdit
-	(*TextEdit)(nil),              // 31: toold.v1.TextEdit
-	(*SaveBuffers)(nil),           // 32: toold.v1.SaveBuffers
-	(*Notice)(nil),                // 33: toold.v1.Notice
-	(*SessionChanged)(nil),        // 34: toold.v1.SessionChanged
-	(*Peer)(nil),                  // 35: toold.v1.Peer
-	(*Todo)(nil),                  // 36: toold.v1.Todo
-	nil,                           // 37: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
-	(PermissionMode)(0),           // 41: toold.v1.PermissionMode
+	(ModelFormat)(0),              // 0: toold.v1.ModelFormat
+	(Level)(0),                    // 1: toold.v1.Level
+	(SandboxTier)(0),              // 2: toold.v1.SandboxTier
+	(Channel)(0),                  // 3: toold.v1.Channel
+	(Outcome)(0),                  // 4: toold.v1.Outcome
+	(*ExecuteResponse)(nil),       // 5: toold.v1.ExecuteResponse
+	(*Attached)(nil),              // 6: toold.v1.Attached
+	(*Warning)(nil),               // 7: toold.v1.Warning
+	(*OpenTurn)(nil),              // 8: toold.v1.OpenTurn
+	(*Accepted)(nil),              // 9: toold.v1.Accepted
+	(*Suggestion)(nil),            // 10: toold.v1.Suggestion
+	(*Ground)(nil),                // 11: toold.v1.Ground
+	(*Question)(nil),              // 12: toold.v1.Question
+	(*Connection)(nil),            // 13: toold.v1.Connection
+	(*QuestionWithdrawn)(nil),     // 14: toold.v1.QuestionWithdrawn
+	(*Started)(nil),               // 15: toold.v1.Started
+	(*Progress)(nil),              // 16: toold.v1.Progress
+	(*OutputChunk)(nil),           // 17: toold.v1.OutputChunk
+	(*Step)(nil),                  // 18: toold.v1.Step
+	(*Content)(nil),               // 19: toold.v1.Content
+	(*Blob)(nil),                  // 20: toold.v1.Blob
+	(*Link)(nil),                  // 21: toold.v1.Link
+	(*Error)(nil),                 // 22: toold.v1.Error
+	(*Usage)(nil),                 // 23: toold.v1.Usage
+	(*Spill)(nil),                 // 24: toold.v1.Spill
+	(*ToolResult)(nil),            // 25: toold.v1.ToolResult
+	(*Confinement)(nil),           // 26: toold.v1.Confinement
+	(*SandboxDenial)(nil),         // 27: toold.v1.SandboxDenial
+	(*TurnEnded)(nil),             // 28: toold.v1.TurnEnded
+	(*ClientToolUse)(nil),         // 29: toold.v1.ClientToolUse
+	(*ClientToolCancel)(nil),      // 30: toold.v1.ClientToolCancel
+	(*BufferEdit)(nil),            // 31: toold.v1.BufferEdit
+	(*TextEdit)(nil),              // 32: toold.v1.TextEdit
+	(*SaveBuffers)(nil),           // 33: toold.v1.SaveBuffers
+	(*Notice)(nil),                // 34: toold.v1.Notice
+	(*SessionChanged)(nil),        // 35: toold.v1.SessionChanged
+	(*Peer)(nil),                  // 36: toold.v1.Peer
+	(*Todo)(nil),                  // 37: toold.v1.Todo
+	nil,                           // 38: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 41: google.protobuf.Struct
+	(PermissionMode)(0),           // 42: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	38, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
-	5,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
-	8,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
-	11, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
-	13, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
-	14, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
-	15, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
-	24, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
-	27, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
-	28, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
-	30, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
-	33, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
-	34, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
-	29, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
-	32, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
-	7,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
-	6,  // 16: toold.v1.Attached.warning_details:type_name -> toold.v1.Warning
-	0,  // 17: toold.v1.Question.level:type_name -> toold.v1.Level
-	9,  // 18: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	38, // 19: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
-	10, // 20: toold.v1.Question.grounds:type_name -> toold.v1.Ground
-	12, // 21: toold.v1.Question.connection:type_name -> toold.v1.Connection
-	1,  // 22: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
-	0,  // 23: toold.v1.Started.level:type_name -> toold.v1.Level
-	10, // 24: toold.v1.Started.grounds:type_name -> toold.v1.Ground
-	39, // 25: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
-	16, // 26: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
-	17, // 27: toold.v1.Progress.step:type_name -> toold.v1.Step
-	2,  // 28: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
-	19, // 29: toold.v1.Content.image:type_name -> toold.v1.Blob
-	19, // 30: toold.v1.Content.document:type_name -> toold.v1.Blob
-	20, // 31: toold.v1.Content.link:type_name -> toold.v1.Link
-	40, // 32: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	39, // 33: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	39, // 34: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	39, // 35: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
-	1,  // 36: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
-	3,  // 37: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
-	18, // 38: toold.v1.ToolResult.content:type_name -> toold.v1.Content
-	21, // 39: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	40, // 40: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
-	22, // 41: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
-	23, // 42: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	25, // 43: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
-	1,  // 44: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
-	26, // 45: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
-	37, // 46: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	39, // 47: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	39, // 48: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	31, // 49: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	40, // 50: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	36, // 51: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	41, // 52: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	35, // 53: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	39, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	6,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
+	9,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
+	12, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
+	14, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
+	15, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
+	16, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
+	25, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
+	28, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
+	29, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
+	31, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
+	34, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
+	35, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
+	30, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
+	33, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
+	8,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
+	7,  // 16: toold.v1.Attached.warning_details:type_name -> toold.v1.Warning
+	0,  // 17: toold.v1.Accepted.format:type_name -> toold.v1.ModelFormat
+	1,  // 18: toold.v1.Question.level:type_name -> toold.v1.Level
+	10, // 19: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
+	39, // 20: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	11, // 21: toold.v1.Question.grounds:type_name -> toold.v1.Ground
+	13, // 22: toold.v1.Question.connection:type_name -> toold.v1.Connection
+	2,  // 23: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
+	1,  // 24: toold.v1.Started.level:type_name -> toold.v1.Level
+	11, // 25: toold.v1.Started.grounds:type_name -> toold.v1.Ground
+	40, // 26: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	17, // 27: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
+	18, // 28: toold.v1.Progress.step:type_name -> toold.v1.Step
+	3,  // 29: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
+	20, // 30: toold.v1.Content.image:type_name -> toold.v1.Blob
+	20, // 31: toold.v1.Content.document:type_name -> toold.v1.Blob
+	21, // 32: toold.v1.Content.link:type_name -> toold.v1.Link
+	41, // 33: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	40, // 34: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	40, // 35: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	40, // 36: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	2,  // 37: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
+	4,  // 38: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
+	19, // 39: toold.v1.ToolResult.content:type_name -> toold.v1.Content
+	22, // 40: toold.v1.ToolResult.error:type_name -> toold.v1.Error
+	41, // 41: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	23, // 42: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
+	24, // 43: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
+	26, // 44: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
+	2,  // 45: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
+	27, // 46: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
+	38, // 47: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	40, // 48: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	40, // 49: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	32, // 50: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	41, // 51: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	37, // 52: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	42, // 53: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	36, // 54: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3742,7 +3860,7 @@ func file_toold_v1_event_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,

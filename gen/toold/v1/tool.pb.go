@@ -208,6 +208,8 @@ const (
 	ToolFormat_TOOL_FORMAT_OPENAI ToolFormat = 3
 	// definitions_json is the value of "tools" in a result of MCP's tools/list.
 	ToolFormat_TOOL_FORMAT_MCP ToolFormat = 4
+	// definitions_json is the value of "tools" in a request to OpenAI's Responses API.
+	ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES ToolFormat = 5
 )
 
 // Enum value maps for ToolFormat.
@@ -218,13 +220,15 @@ var (
 		2: "TOOL_FORMAT_ANTHROPIC",
 		3: "TOOL_FORMAT_OPENAI",
 		4: "TOOL_FORMAT_MCP",
+		5: "TOOL_FORMAT_OPENAI_RESPONSES",
 	}
 	ToolFormat_value = map[string]int32{
-		"TOOL_FORMAT_UNSPECIFIED": 0,
-		"TOOL_FORMAT_NATIVE":      1,
-		"TOOL_FORMAT_ANTHROPIC":   2,
-		"TOOL_FORMAT_OPENAI":      3,
-		"TOOL_FORMAT_MCP":         4,
+		"TOOL_FORMAT_UNSPECIFIED":      0,
+		"TOOL_FORMAT_NATIVE":           1,
+		"TOOL_FORMAT_ANTHROPIC":        2,
+		"TOOL_FORMAT_OPENAI":           3,
+		"TOOL_FORMAT_MCP":              4,
+		"TOOL_FORMAT_OPENAI_RESPONSES": 5,
 	}
 )
 
@@ -334,6 +338,7 @@ type ExecuteRequest struct {
 	//	*ExecuteRequest_ClientToolProgress
 	//	*ExecuteRequest_BufferEdited
 	//	*ExecuteRequest_BuffersSaved
+	//	*ExecuteRequest_ModelEvent
 	Message       isExecuteRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,6 +507,15 @@ func (x *ExecuteRequest) GetBuffersSaved() *BuffersSaved {
 	return nil
 }
 
+func (x *ExecuteRequest) GetModelEvent() *ModelEvent {
+	if x != nil {
+		if x, ok := x.Message.(*ExecuteRequest_ModelEvent); ok {
+			return x.ModelEvent
+		}
+	}
+	return nil
+}
+
 type isExecuteRequest_Message interface {
 	isExecuteRequest_Message()
 }
@@ -576,6 +590,11 @@ type ExecuteRequest_BuffersSaved struct {
 	BuffersSaved *BuffersSaved `protobuf:"bytes,14,opt,name=buffers_saved,json=buffersSaved,proto3,oneof"`
 }
 
+type ExecuteRequest_ModelEvent struct {
+	// The next event of a model's stream, which asks for calls.
+	ModelEvent *ModelEvent `protobuf:"bytes,15,opt,name=model_event,json=modelEvent,proto3,oneof"`
+}
+
 func (*ExecuteRequest_Attach) isExecuteRequest_Message() {}
 
 func (*ExecuteRequest_ToolUse) isExecuteRequest_Message() {}
@@ -603,6 +622,8 @@ func (*ExecuteRequest_ClientToolProgress) isExecuteRequest_Message() {}
 func (*ExecuteRequest_BufferEdited) isExecuteRequest_Message() {}
 
 func (*ExecuteRequest_BuffersSaved) isExecuteRequest_Message() {}
+
+func (*ExecuteRequest_ModelEvent) isExecuteRequest_Message() {}
 
 // Joins a session, or makes one.
 type Attach struct {
@@ -805,7 +826,9 @@ type Capabilities struct {
 	// It wants a Notice "file_changed" when a file that the session has read has changed since: by another program, or by
 	// a command of the session. Changes that come soon after each other are reported together, and none are reported while
 	// calls run.
-	FileChanges   bool `protobuf:"varint,3,opt,name=file_changes,json=fileChanges,proto3" json:"file_changes,omitempty"`
+	FileChanges bool `protobuf:"varint,3,opt,name=file_changes,json=fileChanges,proto3" json:"file_changes,omitempty"`
+	// It wants ToolResult.native_json instead of content, for calls that came in a model's own form.
+	NativeResults bool `protobuf:"varint,4,opt,name=native_results,json=nativeResults,proto3" json:"native_results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -857,6 +880,13 @@ func (x *Capabilities) GetBuffers() bool {
 func (x *Capabilities) GetFileChanges() bool {
 	if x != nil {
 		return x.FileChanges
+	}
+	return false
+}
+
+func (x *Capabilities) GetNativeResults() bool {
+	if x != nil {
+		return x.NativeResults
 	}
 	return false
 }
@@ -966,7 +996,13 @@ type ToolUse struct {
 	// The running call that this one is part of; it is ordered among that call's children only, and ends with it.
 	ParentToolUseId string `protobuf:"bytes,6,opt,name=parent_tool_use_id,json=parentToolUseId,proto3" json:"parent_tool_use_id,omitempty"`
 	// The client's name for the model message; another one than the open turn's ends that turn.
-	TurnId        string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	TurnId string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The model's own item, verbatim as JSON: a tool_use block, an element of tool_calls, a function_call or
+	// custom_tool_call. It has the id, the name and the input, which are left empty here. One that cannot be read ends as
+	// INVALID "invalid_item".
+	NativeJson string `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
+	// Of native_json; unset: found out. Another form than the item's is INVALID "invalid_item".
+	Format        ModelFormat `protobuf:"varint,9,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1061,6 +1097,20 @@ func (x *ToolUse) GetTurnId() string {
 	return ""
 }
 
+func (x *ToolUse) GetNativeJson() string {
+	if x != nil {
+		return x.NativeJson
+	}
+	return ""
+}
+
+func (x *ToolUse) GetFormat() ModelFormat {
+	if x != nil {
+		return x.Format
+	}
+	return ModelFormat_MODEL_FORMAT_UNSPECIFIED
+}
+
 type isToolUse_Arguments interface {
 	isToolUse_Arguments()
 }
@@ -1079,6 +1129,85 @@ func (*ToolUse_Input) isToolUse_Arguments() {}
 
 func (*ToolUse_InputJson) isToolUse_Arguments() {}
 
+// One event of a model's stream, verbatim. The calls that it asks for begin as soon as their blocks are complete, and the
+// turn ends with the message. A block that is cut off never runs. An error that the model's API reports discards the turn.
+//
+// The daemon holds one message of a session at a time, until the daemon ends or the session rests. A client that comes back
+// sends again what OpenTurn.model_events does not count, or everything: what was held is ignored, and so are calls that
+// were accepted.
+type ModelEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client's name for the message, and so of its turn; needed. Another name than the last, or another event 0, begins
+	// another message.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Its place in the message, from 0. After a gap it is refused with a Notice "model_event_gap".
+	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// Of the API; unset: found out. Another form than the event's is refused.
+	Format ModelFormat `protobuf:"varint,3,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
+	// The data of the event. "[DONE]" is one.
+	Json          string `protobuf:"bytes,4,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelEvent) Reset() {
+	*x = ModelEvent{}
+	mi := &file_toold_v1_tool_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelEvent) ProtoMessage() {}
+
+func (x *ModelEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_tool_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelEvent.ProtoReflect.Descriptor instead.
+func (*ModelEvent) Descriptor() ([]byte, []int) {
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ModelEvent) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ModelEvent) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ModelEvent) GetFormat() ModelFormat {
+	if x != nil {
+		return x.Format
+	}
+	return ModelFormat_MODEL_FORMAT_UNSPECIFIED
+}
+
+func (x *ModelEvent) GetJson() string {
+	if x != nil {
+		return x.Json
+	}
+	return ""
+}
+
 // No more tool uses come in this turn. A half-close means it too.
 type EndTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1090,7 +1219,7 @@ type EndTurn struct {
 
 func (x *EndTurn) Reset() {
 	*x = EndTurn{}
-	mi := &file_toold_v1_tool_proto_msgTypes[6]
+	mi := &file_toold_v1_tool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1231,7 @@ func (x *EndTurn) String() string {
 func (*EndTurn) ProtoMessage() {}
 
 func (x *EndTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[6]
+	mi := &file_toold_v1_tool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1244,7 @@ func (x *EndTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurn.ProtoReflect.Descriptor instead.
 func (*EndTurn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EndTurn) GetTurnId() string {
@@ -1141,7 +1270,7 @@ type Remember struct {
 
 func (x *Remember) Reset() {
 	*x = Remember{}
-	mi := &file_toold_v1_tool_proto_msgTypes[7]
+	mi := &file_toold_v1_tool_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1282,7 @@ func (x *Remember) String() string {
 func (*Remember) ProtoMessage() {}
 
 func (x *Remember) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[7]
+	mi := &file_toold_v1_tool_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1295,7 @@ func (x *Remember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remember.ProtoReflect.Descriptor instead.
 func (*Remember) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Remember) GetRule() string {
@@ -1214,7 +1343,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_toold_v1_tool_proto_msgTypes[8]
+	mi := &file_toold_v1_tool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1355,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[8]
+	mi := &file_toold_v1_tool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1368,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Answer) GetQuestionId() string {
@@ -1306,7 +1435,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_toold_v1_tool_proto_msgTypes[9]
+	mi := &file_toold_v1_tool_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1447,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[9]
+	mi := &file_toold_v1_tool_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1460,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cancel) GetToolUseId() string {
@@ -1366,7 +1495,7 @@ type Interrupt struct {
 
 func (x *Interrupt) Reset() {
 	*x = Interrupt{}
-	mi := &file_toold_v1_tool_proto_msgTypes[10]
+	mi := &file_toold_v1_tool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1507,7 @@ func (x *Interrupt) String() string {
 func (*Interrupt) ProtoMessage() {}
 
 func (x *Interrupt) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[10]
+	mi := &file_toold_v1_tool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1520,7 @@ func (x *Interrupt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupt.ProtoReflect.Descriptor instead.
 func (*Interrupt) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Interrupt) GetReason() string {
@@ -1412,7 +1541,7 @@ type DiscardTurn struct {
 
 func (x *DiscardTurn) Reset() {
 	*x = DiscardTurn{}
-	mi := &file_toold_v1_tool_proto_msgTypes[11]
+	mi := &file_toold_v1_tool_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1553,7 @@ func (x *DiscardTurn) String() string {
 func (*DiscardTurn) ProtoMessage() {}
 
 func (x *DiscardTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[11]
+	mi := &file_toold_v1_tool_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1566,7 @@ func (x *DiscardTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiscardTurn.ProtoReflect.Descriptor instead.
 func (*DiscardTurn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DiscardTurn) GetTurnId() string {
@@ -1458,7 +1587,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_toold_v1_tool_proto_msgTypes[12]
+	mi := &file_toold_v1_tool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1599,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[12]
+	mi := &file_toold_v1_tool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1612,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ack) GetSeq() uint64 {
@@ -1512,7 +1641,7 @@ type ClientToolResult struct {
 
 func (x *ClientToolResult) Reset() {
 	*x = ClientToolResult{}
-	mi := &file_toold_v1_tool_proto_msgTypes[13]
+	mi := &file_toold_v1_tool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1653,7 @@ func (x *ClientToolResult) String() string {
 func (*ClientToolResult) ProtoMessage() {}
 
 func (x *ClientToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[13]
+	mi := &file_toold_v1_tool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1666,7 @@ func (x *ClientToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolResult.ProtoReflect.Descriptor instead.
 func (*ClientToolResult) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClientToolResult) GetToolUseId() string {
@@ -1590,7 +1719,7 @@ type ClientToolProgress struct {
 
 func (x *ClientToolProgress) Reset() {
 	*x = ClientToolProgress{}
-	mi := &file_toold_v1_tool_proto_msgTypes[14]
+	mi := &file_toold_v1_tool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1731,7 @@ func (x *ClientToolProgress) String() string {
 func (*ClientToolProgress) ProtoMessage() {}
 
 func (x *ClientToolProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[14]
+	mi := &file_toold_v1_tool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1744,7 @@ func (x *ClientToolProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolProgress.ProtoReflect.Descriptor instead.
 func (*ClientToolProgress) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClientToolProgress) GetToolUseId() string {
@@ -1654,7 +1783,7 @@ type BufferChanged struct {
 
 func (x *BufferChanged) Reset() {
 	*x = BufferChanged{}
-	mi := &file_toold_v1_tool_proto_msgTypes[15]
+	mi := &file_toold_v1_tool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1666,7 +1795,7 @@ func (x *BufferChanged) String() string {
 func (*BufferChanged) ProtoMessage() {}
 
 func (x *BufferChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[15]
+	mi := &file_toold_v1_tool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +1808,7 @@ func (x *BufferChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferChanged.ProtoReflect.Descriptor instead.
 func (*BufferChanged) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BufferChanged) GetPath() string {
@@ -1714,7 +1843,7 @@ type BufferClosed struct {
 
 func (x *BufferClosed) Reset() {
 	*x = BufferClosed{}
-	mi := &file_toold_v1_tool_proto_msgTypes[16]
+	mi := &file_toold_v1_tool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +1855,7 @@ func (x *BufferClosed) String() string {
 func (*BufferClosed) ProtoMessage() {}
 
 func (x *BufferClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[16]
+	mi := &file_toold_v1_tool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +1868,7 @@ func (x *BufferClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferClosed.ProtoReflect.Descriptor instead.
 func (*BufferClosed) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BufferClosed) GetPath() string {
@@ -1766,7 +1895,7 @@ type BufferEdited struct {
 
 func (x *BufferEdited) Reset() {
 	*x = BufferEdited{}
-	mi := &file_toold_v1_tool_proto_msgTypes[17]
+	mi := &file_toold_v1_tool_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1907,7 @@ func (x *BufferEdited) String() string {
 func (*BufferEdited) ProtoMessage() {}
 
 func (x *BufferEdited) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[17]
+	mi := &file_toold_v1_tool_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1920,7 @@ func (x *BufferEdited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferEdited.ProtoReflect.Descriptor instead.
 func (*BufferEdited) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BufferEdited) GetToolUseId() string {
@@ -1837,7 +1966,7 @@ type BuffersSaved struct {
 
 func (x *BuffersSaved) Reset() {
 	*x = BuffersSaved{}
-	mi := &file_toold_v1_tool_proto_msgTypes[18]
+	mi := &file_toold_v1_tool_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1978,7 @@ func (x *BuffersSaved) String() string {
 func (*BuffersSaved) ProtoMessage() {}
 
 func (x *BuffersSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[18]
+	mi := &file_toold_v1_tool_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1991,7 @@ func (x *BuffersSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuffersSaved.ProtoReflect.Descriptor instead.
 func (*BuffersSaved) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BuffersSaved) GetToolUseId() string {
@@ -1915,7 +2044,7 @@ type RunToolRequest struct {
 
 func (x *RunToolRequest) Reset() {
 	*x = RunToolRequest{}
-	mi := &file_toold_v1_tool_proto_msgTypes[19]
+	mi := &file_toold_v1_tool_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2056,7 @@ func (x *RunToolRequest) String() string {
 func (*RunToolRequest) ProtoMessage() {}
 
 func (x *RunToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[19]
+	mi := &file_toold_v1_tool_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2069,7 @@ func (x *RunToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunToolRequest.ProtoReflect.Descriptor instead.
 func (*RunToolRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunToolRequest) GetId() string {
@@ -2039,7 +2168,7 @@ type RunToolResponse struct {
 
 func (x *RunToolResponse) Reset() {
 	*x = RunToolResponse{}
-	mi := &file_toold_v1_tool_proto_msgTypes[20]
+	mi := &file_toold_v1_tool_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2180,7 @@ func (x *RunToolResponse) String() string {
 func (*RunToolResponse) ProtoMessage() {}
 
 func (x *RunToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[20]
+	mi := &file_toold_v1_tool_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2193,7 @@ func (x *RunToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunToolResponse.ProtoReflect.Descriptor instead.
 func (*RunToolResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunToolResponse) GetEvent() *ExecuteResponse {
@@ -2089,7 +2218,7 @@ type ListToolsRequest struct {
 
 func (x *ListToolsRequest) Reset() {
 	*x = ListToolsRequest{}
-	mi := &file_toold_v1_tool_proto_msgTypes[21]
+	mi := &file_toold_v1_tool_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2230,7 @@ func (x *ListToolsRequest) String() string {
 func (*ListToolsRequest) ProtoMessage() {}
 
 func (x *ListToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[21]
+	mi := &file_toold_v1_tool_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2243,7 @@ func (x *ListToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsRequest.ProtoReflect.Descriptor instead.
 func (*ListToolsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListToolsRequest) GetSessionId() string {
@@ -2165,7 +2294,7 @@ type Tool struct {
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_toold_v1_tool_proto_msgTypes[22]
+	mi := &file_toold_v1_tool_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2306,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[22]
+	mi := &file_toold_v1_tool_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2319,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Tool) GetName() string {
@@ -2273,7 +2402,7 @@ type ListToolsResponse struct {
 
 func (x *ListToolsResponse) Reset() {
 	*x = ListToolsResponse{}
-	mi := &file_toold_v1_tool_proto_msgTypes[23]
+	mi := &file_toold_v1_tool_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2414,7 @@ func (x *ListToolsResponse) String() string {
 func (*ListToolsResponse) ProtoMessage() {}
 
 func (x *ListToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[23]
+	mi := &file_toold_v1_tool_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2427,7 @@ func (x *ListToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsResponse.ProtoReflect.Descriptor instead.
 func (*ListToolsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListToolsResponse) GetTools() []*Tool {
@@ -2350,7 +2479,7 @@ type ReadOutputRequest struct {
 
 func (x *ReadOutputRequest) Reset() {
 	*x = ReadOutputRequest{}
-	mi := &file_toold_v1_tool_proto_msgTypes[24]
+	mi := &file_toold_v1_tool_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2491,7 @@ func (x *ReadOutputRequest) String() string {
 func (*ReadOutputRequest) ProtoMessage() {}
 
 func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[24]
+	mi := &file_toold_v1_tool_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2504,7 @@ func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputRequest.ProtoReflect.Descriptor instead.
 func (*ReadOutputRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReadOutputRequest) GetSessionId() string {
@@ -2435,7 +2564,7 @@ type ReadOutputResponse struct {
 
 func (x *ReadOutputResponse) Reset() {
 	*x = ReadOutputResponse{}
-	mi := &file_toold_v1_tool_proto_msgTypes[25]
+	mi := &file_toold_v1_tool_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2576,7 @@ func (x *ReadOutputResponse) String() string {
 func (*ReadOutputResponse) ProtoMessage() {}
 
 func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[25]
+	mi := &file_toold_v1_tool_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2589,7 @@ func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputResponse.ProtoReflect.Descriptor instead.
 func (*ReadOutputResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReadOutputResponse) GetOffset() uint64 {
@@ -2497,7 +2626,7 @@ type GetCallRequest struct {
 
 func (x *GetCallRequest) Reset() {
 	*x = GetCallRequest{}
-	mi := &file_toold_v1_tool_proto_msgTypes[26]
+	mi := &file_toold_v1_tool_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2509,7 +2638,7 @@ func (x *GetCallRequest) String() string {
 func (*GetCallRequest) ProtoMessage() {}
 
 func (x *GetCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[26]
+	mi := &file_toold_v1_tool_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2522,7 +2651,7 @@ func (x *GetCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallRequest.ProtoReflect.Descriptor instead.
 func (*GetCallRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetCallRequest) GetSessionId() string {
@@ -2554,7 +2683,7 @@ type GetCallResponse struct {
 
 func (x *GetCallResponse) Reset() {
 	*x = GetCallResponse{}
-	mi := &file_toold_v1_tool_proto_msgTypes[27]
+	mi := &file_toold_v1_tool_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2695,7 @@ func (x *GetCallResponse) String() string {
 func (*GetCallResponse) ProtoMessage() {}
 
 func (x *GetCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_tool_proto_msgTypes[27]
+	mi := &file_toold_v1_tool_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2708,7 @@ func (x *GetCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallResponse.ProtoReflect.Descriptor instead.
 func (*GetCallResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_tool_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_tool_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetCallResponse) GetState() CallState {
@@ -2607,7 +2736,7 @@ var File_toold_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toold_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x13toold/v1/tool.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\"\xb0\x06\n" +
+	"\x13toold/v1/tool.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\"\xe9\x06\n" +
 	"\x0eExecuteRequest\x12*\n" +
 	"\x06attach\x18\x01 \x01(\v2\x10.toold.v1.AttachH\x00R\x06attach\x12.\n" +
 	"\btool_use\x18\x02 \x01(\v2\x11.toold.v1.ToolUseH\x00R\atoolUse\x12.\n" +
@@ -2623,7 +2752,9 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x03ack\x18\v \x01(\v2\r.toold.v1.AckH\x00R\x03ack\x12P\n" +
 	"\x14client_tool_progress\x18\f \x01(\v2\x1c.toold.v1.ClientToolProgressH\x00R\x12clientToolProgress\x12=\n" +
 	"\rbuffer_edited\x18\r \x01(\v2\x16.toold.v1.BufferEditedH\x00R\fbufferEdited\x12=\n" +
-	"\rbuffers_saved\x18\x0e \x01(\v2\x16.toold.v1.BuffersSavedH\x00R\fbuffersSavedB\t\n" +
+	"\rbuffers_saved\x18\x0e \x01(\v2\x16.toold.v1.BuffersSavedH\x00R\fbuffersSaved\x127\n" +
+	"\vmodel_event\x18\x0f \x01(\v2\x14.toold.v1.ModelEventH\x00R\n" +
+	"modelEventB\t\n" +
 	"\amessage\"\xdc\x03\n" +
 	"\x06Attach\x12\x1d\n" +
 	"\n" +
@@ -2646,18 +2777,19 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"ClientInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\"e\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +
 	"\fCapabilities\x12\x18\n" +
 	"\aanswers\x18\x01 \x01(\bR\aanswers\x12\x18\n" +
 	"\abuffers\x18\x02 \x01(\bR\abuffers\x12!\n" +
-	"\ffile_changes\x18\x03 \x01(\bR\vfileChanges\"\xc0\x01\n" +
+	"\ffile_changes\x18\x03 \x01(\bR\vfileChanges\x12%\n" +
+	"\x0enative_results\x18\x04 \x01(\bR\rnativeResults\"\xc0\x01\n" +
 	"\n" +
 	"ClientTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\x12\x1b\n" +
 	"\tread_only\x18\x04 \x01(\bR\breadOnly\x123\n" +
-	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\x87\x02\n" +
+	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xd7\x02\n" +
 	"\aToolUse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -2666,8 +2798,17 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"input_json\x18\x04 \x01(\tH\x00R\tinputJson\x123\n" +
 	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12+\n" +
 	"\x12parent_tool_use_id\x18\x06 \x01(\tR\x0fparentToolUseId\x12\x17\n" +
-	"\aturn_id\x18\a \x01(\tR\x06turnIdB\v\n" +
-	"\targuments\"\"\n" +
+	"\aturn_id\x18\a \x01(\tR\x06turnId\x12\x1f\n" +
+	"\vnative_json\x18\b \x01(\tR\n" +
+	"nativeJson\x12-\n" +
+	"\x06format\x18\t \x01(\x0e2\x15.toold.v1.ModelFormatR\x06formatB\v\n" +
+	"\targuments\"~\n" +
+	"\n" +
+	"ModelEvent\x12\x17\n" +
+	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12-\n" +
+	"\x06format\x18\x03 \x01(\x0e2\x15.toold.v1.ModelFormatR\x06format\x12\x12\n" +
+	"\x04json\x18\x04 \x01(\tR\x04json\"\"\n" +
 	"\aEndTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\"Y\n" +
 	"\bRemember\x12\x12\n" +
@@ -2791,14 +2932,15 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\vSCOPE_LOCAL\x10\x02\x12\x11\n" +
 	"\rSCOPE_PROJECT\x10\x03\x12\x0e\n" +
 	"\n" +
-	"SCOPE_USER\x10\x04*\x89\x01\n" +
+	"SCOPE_USER\x10\x04*\xab\x01\n" +
 	"\n" +
 	"ToolFormat\x12\x1b\n" +
 	"\x17TOOL_FORMAT_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TOOL_FORMAT_NATIVE\x10\x01\x12\x19\n" +
 	"\x15TOOL_FORMAT_ANTHROPIC\x10\x02\x12\x16\n" +
 	"\x12TOOL_FORMAT_OPENAI\x10\x03\x12\x13\n" +
-	"\x0fTOOL_FORMAT_MCP\x10\x04*n\n" +
+	"\x0fTOOL_FORMAT_MCP\x10\x04\x12 \n" +
+	"\x1cTOOL_FORMAT_OPENAI_RESPONSES\x10\x05*n\n" +
 	"\tCallState\x12\x1a\n" +
 	"\x16CALL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13CALL_STATE_ACCEPTED\x10\x01\x12\x16\n" +
@@ -2825,7 +2967,7 @@ func file_toold_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_toold_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_toold_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_toold_v1_tool_proto_goTypes = []any{
 	(Role)(0),                   // 0: toold.v1.Role
 	(Decision)(0),               // 1: toold.v1.Decision
@@ -2838,93 +2980,98 @@ var file_toold_v1_tool_proto_goTypes = []any{
 	(*Capabilities)(nil),        // 8: toold.v1.Capabilities
 	(*ClientTool)(nil),          // 9: toold.v1.ClientTool
 	(*ToolUse)(nil),             // 10: toold.v1.ToolUse
-	(*EndTurn)(nil),             // 11: toold.v1.EndTurn
-	(*Remember)(nil),            // 12: toold.v1.Remember
-	(*Answer)(nil),              // 13: toold.v1.Answer
-	(*Cancel)(nil),              // 14: toold.v1.Cancel
-	(*Interrupt)(nil),           // 15: toold.v1.Interrupt
-	(*DiscardTurn)(nil),         // 16: toold.v1.DiscardTurn
-	(*Ack)(nil),                 // 17: toold.v1.Ack
-	(*ClientToolResult)(nil),    // 18: toold.v1.ClientToolResult
-	(*ClientToolProgress)(nil),  // 19: toold.v1.ClientToolProgress
-	(*BufferChanged)(nil),       // 20: toold.v1.BufferChanged
-	(*BufferClosed)(nil),        // 21: toold.v1.BufferClosed
-	(*BufferEdited)(nil),        // 22: toold.v1.BufferEdited
-	(*BuffersSaved)(nil),        // 23: toold.v1.BuffersSaved
-	(*RunToolRequest)(nil),      // 24: toold.v1.RunToolRequest
-	(*RunToolResponse)(nil),     // 25: toold.v1.RunToolResponse
-	(*ListToolsRequest)(nil),    // 26: toold.v1.ListToolsRequest
-	(*Tool)(nil),                // 27: toold.v1.Tool
-	(*ListToolsResponse)(nil),   // 28: toold.v1.ListToolsResponse
-	(*ReadOutputRequest)(nil),   // 29: toold.v1.ReadOutputRequest
-	(*ReadOutputResponse)(nil),  // 30: toold.v1.ReadOutputResponse
-	(*GetCallRequest)(nil),      // 31: toold.v1.GetCallRequest
-	(*GetCallResponse)(nil),     // 32: toold.v1.GetCallResponse
-	nil,                         // 33: toold.v1.Attach.EnvEntry
-	(*Options)(nil),             // 34: toold.v1.Options
-	(*durationpb.Duration)(nil), // 35: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 36: google.protobuf.Struct
-	(*Content)(nil),             // 37: toold.v1.Content
-	(*Step)(nil),                // 38: toold.v1.Step
-	(*ExecuteResponse)(nil),     // 39: toold.v1.ExecuteResponse
-	(Level)(0),                  // 40: toold.v1.Level
-	(Channel)(0),                // 41: toold.v1.Channel
+	(*ModelEvent)(nil),          // 11: toold.v1.ModelEvent
+	(*EndTurn)(nil),             // 12: toold.v1.EndTurn
+	(*Remember)(nil),            // 13: toold.v1.Remember
+	(*Answer)(nil),              // 14: toold.v1.Answer
+	(*Cancel)(nil),              // 15: toold.v1.Cancel
+	(*Interrupt)(nil),           // 16: toold.v1.Interrupt
+	(*DiscardTurn)(nil),         // 17: toold.v1.DiscardTurn
+	(*Ack)(nil),                 // 18: toold.v1.Ack
+	(*ClientToolResult)(nil),    // 19: toold.v1.ClientToolResult
+	(*ClientToolProgress)(nil),  // 20: toold.v1.ClientToolProgress
+	(*BufferChanged)(nil),       // 21: toold.v1.BufferChanged
+	(*BufferClosed)(nil),        // 22: toold.v1.BufferClosed
+	(*BufferEdited)(nil),        // 23: toold.v1.BufferEdited
+	(*BuffersSaved)(nil),        // 24: toold.v1.BuffersSaved
+	(*RunToolRequest)(nil),      // 25: toold.v1.RunToolRequest
+	(*RunToolResponse)(nil),     // 26: toold.v1.RunToolResponse
+	(*ListToolsRequest)(nil),    // 27: toold.v1.ListToolsRequest
+	(*Tool)(nil),                // 28: toold.v1.Tool
+	(*ListToolsResponse)(nil),   // 29: toold.v1.ListToolsResponse
+	(*ReadOutputRequest)(nil),   // 30: toold.v1.ReadOutputRequest
+	(*ReadOutputResponse)(nil),  // 31: toold.v1.ReadOutputResponse
+	(*GetCallRequest)(nil),      // 32: toold.v1.GetCallRequest
+	(*GetCallResponse)(nil),     // 33: toold.v1.GetCallResponse
+	nil,                         // 34: toold.v1.Attach.EnvEntry
+	(*Options)(nil),             // 35: toold.v1.Options
+	(*durationpb.Duration)(nil), // 36: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 37: google.protobuf.Struct
+	(ModelFormat)(0),            // 38: toold.v1.ModelFormat
+	(*Content)(nil),             // 39: toold.v1.Content
+	(*Step)(nil),                // 40: toold.v1.Step
+	(*ExecuteResponse)(nil),     // 41: toold.v1.ExecuteResponse
+	(Level)(0),                  // 42: toold.v1.Level
+	(Channel)(0),                // 43: toold.v1.Channel
 }
 var file_toold_v1_tool_proto_depIdxs = []int32{
 	6,  // 0: toold.v1.ExecuteRequest.attach:type_name -> toold.v1.Attach
 	10, // 1: toold.v1.ExecuteRequest.tool_use:type_name -> toold.v1.ToolUse
-	11, // 2: toold.v1.ExecuteRequest.end_turn:type_name -> toold.v1.EndTurn
-	13, // 3: toold.v1.ExecuteRequest.answer:type_name -> toold.v1.Answer
-	14, // 4: toold.v1.ExecuteRequest.cancel:type_name -> toold.v1.Cancel
-	15, // 5: toold.v1.ExecuteRequest.interrupt:type_name -> toold.v1.Interrupt
-	16, // 6: toold.v1.ExecuteRequest.discard_turn:type_name -> toold.v1.DiscardTurn
-	18, // 7: toold.v1.ExecuteRequest.client_tool_result:type_name -> toold.v1.ClientToolResult
-	20, // 8: toold.v1.ExecuteRequest.buffer_changed:type_name -> toold.v1.BufferChanged
-	21, // 9: toold.v1.ExecuteRequest.buffer_closed:type_name -> toold.v1.BufferClosed
-	17, // 10: toold.v1.ExecuteRequest.ack:type_name -> toold.v1.Ack
-	19, // 11: toold.v1.ExecuteRequest.client_tool_progress:type_name -> toold.v1.ClientToolProgress
-	22, // 12: toold.v1.ExecuteRequest.buffer_edited:type_name -> toold.v1.BufferEdited
-	23, // 13: toold.v1.ExecuteRequest.buffers_saved:type_name -> toold.v1.BuffersSaved
-	33, // 14: toold.v1.Attach.env:type_name -> toold.v1.Attach.EnvEntry
-	7,  // 15: toold.v1.Attach.client:type_name -> toold.v1.ClientInfo
-	8,  // 16: toold.v1.Attach.capabilities:type_name -> toold.v1.Capabilities
-	9,  // 17: toold.v1.Attach.client_tools:type_name -> toold.v1.ClientTool
-	34, // 18: toold.v1.Attach.options:type_name -> toold.v1.Options
-	0,  // 19: toold.v1.Attach.role:type_name -> toold.v1.Role
-	35, // 20: toold.v1.ClientTool.timeout:type_name -> google.protobuf.Duration
-	36, // 21: toold.v1.ToolUse.input:type_name -> google.protobuf.Struct
-	35, // 22: toold.v1.ToolUse.timeout:type_name -> google.protobuf.Duration
-	2,  // 23: toold.v1.Remember.scope:type_name -> toold.v1.Scope
-	1,  // 24: toold.v1.Answer.decision:type_name -> toold.v1.Decision
-	12, // 25: toold.v1.Answer.remember:type_name -> toold.v1.Remember
-	37, // 26: toold.v1.ClientToolResult.content:type_name -> toold.v1.Content
-	36, // 27: toold.v1.ClientToolResult.structured:type_name -> google.protobuf.Struct
-	38, // 28: toold.v1.ClientToolProgress.step:type_name -> toold.v1.Step
-	36, // 29: toold.v1.RunToolRequest.input:type_name -> google.protobuf.Struct
-	34, // 30: toold.v1.RunToolRequest.options:type_name -> toold.v1.Options
-	35, // 31: toold.v1.RunToolRequest.timeout:type_name -> google.protobuf.Duration
-	39, // 32: toold.v1.RunToolResponse.event:type_name -> toold.v1.ExecuteResponse
-	3,  // 33: toold.v1.ListToolsRequest.format:type_name -> toold.v1.ToolFormat
-	40, // 34: toold.v1.Tool.level:type_name -> toold.v1.Level
-	27, // 35: toold.v1.ListToolsResponse.tools:type_name -> toold.v1.Tool
-	41, // 36: toold.v1.ReadOutputRequest.channel:type_name -> toold.v1.Channel
-	4,  // 37: toold.v1.GetCallResponse.state:type_name -> toold.v1.CallState
-	39, // 38: toold.v1.GetCallResponse.records:type_name -> toold.v1.ExecuteResponse
-	5,  // 39: toold.v1.ToolService.Execute:input_type -> toold.v1.ExecuteRequest
-	24, // 40: toold.v1.ToolService.RunTool:input_type -> toold.v1.RunToolRequest
-	26, // 41: toold.v1.ToolService.ListTools:input_type -> toold.v1.ListToolsRequest
-	29, // 42: toold.v1.ToolService.ReadOutput:input_type -> toold.v1.ReadOutputRequest
-	31, // 43: toold.v1.ToolService.GetCall:input_type -> toold.v1.GetCallRequest
-	39, // 44: toold.v1.ToolService.Execute:output_type -> toold.v1.ExecuteResponse
-	25, // 45: toold.v1.ToolService.RunTool:output_type -> toold.v1.RunToolResponse
-	28, // 46: toold.v1.ToolService.ListTools:output_type -> toold.v1.ListToolsResponse
-	30, // 47: toold.v1.ToolService.ReadOutput:output_type -> toold.v1.ReadOutputResponse
-	32, // 48: toold.v1.ToolService.GetCall:output_type -> toold.v1.GetCallResponse
-	44, // [44:49] is the sub-list for method output_type
-	39, // [39:44] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	12, // 2: toold.v1.ExecuteRequest.end_turn:type_name -> toold.v1.EndTurn
+	14, // 3: toold.v1.ExecuteRequest.answer:type_name -> toold.v1.Answer
+	15, // 4: toold.v1.ExecuteRequest.cancel:type_name -> toold.v1.Cancel
+	16, // 5: toold.v1.ExecuteRequest.interrupt:type_name -> toold.v1.Interrupt
+	17, // 6: toold.v1.ExecuteRequest.discard_turn:type_name -> toold.v1.DiscardTurn
+	19, // 7: toold.v1.ExecuteRequest.client_tool_result:type_name -> toold.v1.ClientToolResult
+	21, // 8: toold.v1.ExecuteRequest.buffer_changed:type_name -> toold.v1.BufferChanged
+	22, // 9: toold.v1.ExecuteRequest.buffer_closed:type_name -> toold.v1.BufferClosed
+	18, // 10: toold.v1.ExecuteRequest.ack:type_name -> toold.v1.Ack
+	20, // 11: toold.v1.ExecuteRequest.client_tool_progress:type_name -> toold.v1.ClientToolProgress
+	23, // 12: toold.v1.ExecuteRequest.buffer_edited:type_name -> toold.v1.BufferEdited
+	24, // 13: toold.v1.ExecuteRequest.buffers_saved:type_name -> toold.v1.BuffersSaved
+	11, // 14: toold.v1.ExecuteRequest.model_event:type_name -> toold.v1.ModelEvent
+	34, // 15: toold.v1.Attach.env:type_name -> toold.v1.Attach.EnvEntry
+	7,  // 16: toold.v1.Attach.client:type_name -> toold.v1.ClientInfo
+	8,  // 17: toold.v1.Attach.capabilities:type_name -> toold.v1.Capabilities
+	9,  // 18: toold.v1.Attach.client_tools:type_name -> toold.v1.ClientTool
+	35, // 19: toold.v1.Attach.options:type_name -> toold.v1.Options
+	0,  // 20: toold.v1.Attach.role:type_name -> toold.v1.Role
+	36, // 21: toold.v1.ClientTool.timeout:type_name -> google.protobuf.Duration
+	37, // 22: toold.v1.ToolUse.input:type_name -> google.protobuf.Struct
+	36, // 23: toold.v1.ToolUse.timeout:type_name -> google.protobuf.Duration
+	38, // 24: toold.v1.ToolUse.format:type_name -> toold.v1.ModelFormat
+	38, // 25: toold.v1.ModelEvent.format:type_name -> toold.v1.ModelFormat
+	2,  // 26: toold.v1.Remember.scope:type_name -> toold.v1.Scope
+	1,  // 27: toold.v1.Answer.decision:type_name -> toold.v1.Decision
+	13, // 28: toold.v1.Answer.remember:type_name -> toold.v1.Remember
+	39, // 29: toold.v1.ClientToolResult.content:type_name -> toold.v1.Content
+	37, // 30: toold.v1.ClientToolResult.structured:type_name -> google.protobuf.Struct
+	40, // 31: toold.v1.ClientToolProgress.step:type_name -> toold.v1.Step
+	37, // 32: toold.v1.RunToolRequest.input:type_name -> google.protobuf.Struct
+	35, // 33: toold.v1.RunToolRequest.options:type_name -> toold.v1.Options
+	36, // 34: toold.v1.RunToolRequest.timeout:type_name -> google.protobuf.Duration
+	41, // 35: toold.v1.RunToolResponse.event:type_name -> toold.v1.ExecuteResponse
+	3,  // 36: toold.v1.ListToolsRequest.format:type_name -> toold.v1.ToolFormat
+	42, // 37: toold.v1.Tool.level:type_name -> toold.v1.Level
+	28, // 38: toold.v1.ListToolsResponse.tools:type_name -> toold.v1.Tool
+	43, // 39: toold.v1.ReadOutputRequest.channel:type_name -> toold.v1.Channel
+	4,  // 40: toold.v1.GetCallResponse.state:type_name -> toold.v1.CallState
+	41, // 41: toold.v1.GetCallResponse.records:type_name -> toold.v1.ExecuteResponse
+	5,  // 42: toold.v1.ToolService.Execute:input_type -> toold.v1.ExecuteRequest
+	25, // 43: toold.v1.ToolService.RunTool:input_type -> toold.v1.RunToolRequest
+	27, // 44: toold.v1.ToolService.ListTools:input_type -> toold.v1.ListToolsRequest
+	30, // 45: toold.v1.ToolService.ReadOutput:input_type -> toold.v1.ReadOutputRequest
+	32, // 46: toold.v1.ToolService.GetCall:input_type -> toold.v1.GetCallRequest
+	41, // 47: toold.v1.ToolService.Execute:output_type -> toold.v1.ExecuteResponse
+	26, // 48: toold.v1.ToolService.RunTool:output_type -> toold.v1.RunToolResponse
+	29, // 49: toold.v1.ToolService.ListTools:output_type -> toold.v1.ListToolsResponse
+	31, // 50: toold.v1.ToolService.ReadOutput:output_type -> toold.v1.ReadOutputResponse
+	33, // 51: toold.v1.ToolService.GetCall:output_type -> toold.v1.GetCallResponse
+	47, // [47:52] is the sub-list for method output_type
+	42, // [42:47] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_tool_proto_init() }
@@ -2949,13 +3096,14 @@ func file_toold_v1_tool_proto_init() {
 		(*ExecuteRequest_ClientToolProgress)(nil),
 		(*ExecuteRequest_BufferEdited)(nil),
 		(*ExecuteRequest_BuffersSaved)(nil),
+		(*ExecuteRequest_ModelEvent)(nil),
 	}
 	file_toold_v1_tool_proto_msgTypes[1].OneofWrappers = []any{}
 	file_toold_v1_tool_proto_msgTypes[5].OneofWrappers = []any{
 		(*ToolUse_Input)(nil),
 		(*ToolUse_InputJson)(nil),
 	}
-	file_toold_v1_tool_proto_msgTypes[19].OneofWrappers = []any{
+	file_toold_v1_tool_proto_msgTypes[20].OneofWrappers = []any{
 		(*RunToolRequest_Input)(nil),
 		(*RunToolRequest_InputJson)(nil),
 	}
@@ -2965,7 +3113,7 @@ func file_toold_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_tool_proto_rawDesc), len(file_toold_v1_tool_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,6 +42,10 @@ type ToolServiceClient interface {
 	// daemon's default root. A half-close ends the open turn; the stream then ends when no turn is open and everything
 	// has been sent. A stream that breaks ends no turn and stops no call: attach again with after_seq. A turn whose calls
 	// have all ended is ended if no client has come back for 10 s.
+	//
+	// After a break the client sends again: each ToolUse that was not Accepted; EndTurn, DiscardTurn and Cancel, unless the
+	// turn shows that they have come; events of a model's message that OpenTurn.model_events does not count; results of
+	// client tools; and the text of each unsaved buffer. Client tools are registered again with each Attach.
 	Execute(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteRequest, ExecuteResponse], error)
 	// One call in one line, for shells: one turn of one call in an anonymous session or in the one named, and its events.
 	RunTool(ctx context.Context, in *RunToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RunToolResponse], error)
@@ -148,6 +152,10 @@ type ToolServiceServer interface {
 	// daemon's default root. A half-close ends the open turn; the stream then ends when no turn is open and everything
 	// has been sent. A stream that breaks ends no turn and stops no call: attach again with after_seq. A turn whose calls
 	// have all ended is ended if no client has come back for 10 s.
+	//
+	// After a break the client sends again: each ToolUse that was not Accepted; EndTurn, DiscardTurn and Cancel, unless the
+	// turn shows that they have come; events of a model's message that OpenTurn.model_events does not count; results of
+	// client tools; and the text of each unsaved buffer. Client tools are registered again with each Attach.
 	Execute(grpc.BidiStreamingServer[ExecuteRequest, ExecuteResponse]) error
 	// One call in one line, for shells: one turn of one call in an anonymous session or in the one named, and its events.
 	RunTool(*RunToolRequest, grpc.ServerStreamingServer[RunToolResponse]) error

@@ -6,28 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/dialect"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-func blobText(kind string, b *tooldv1.Blob) string {
-	return fmt.Sprintf("[%s, %s, %d bytes: not shown as text]", kind, b.GetMediaType(), len(b.GetData()))
-}
-
 // AsText is a block in words.
-func AsText(c *tooldv1.Content) string {
-	switch b := c.GetBlock().(type) {
-	case *tooldv1.Content_Text:
-		return b.Text
-	case *tooldv1.Content_Image:
-		return blobText("image", b.Image)
-	case *tooldv1.Content_Document:
-		return blobText("document", b.Document)
-	case *tooldv1.Content_Link:
-		return strings.TrimSpace(b.Link.GetName() + " " + b.Link.GetUri())
-	default:
-		return ""
-	}
-}
+func AsText(c *tooldv1.Content) string { return dialect.TextOf(convert.Block(c)) }
 
 // FailureLine is the last thing said about a turn in which something went wrong.
 func FailureLine(b *TurnState, n int) string {

@@ -44,7 +44,7 @@ func TestReplies(t *testing.T) {
 		},
 		"openai responses": {
 			func() ([]byte, error) { return OpenAIReply(dialect.Responses, uses[3:]) },
-			`[{"type":"custom_tool_call_output","call_id":"i","output":"[image, image/png, 3 bytes: not shown as text]\nx file:///x"},` +
+			`[{"type":"custom_tool_call_output","call_id":"i","output":[{"type":"input_image","image_url":"data:image/png;base64,cG5n"},{"type":"input_text","text":"x file:///x"}]},` +
 				`{"type":"function_call_output","call_id":"e","output":"(no output)"}]` + "\n",
 		},
 		"anthropic without uses": {func() ([]byte, error) { return AnthropicReply(nil) }, `{"role":"user","content":[]}` + "\n"},

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -18,14 +19,15 @@ type Use struct {
 	Name    string
 	Input   string // JSON text as it came, valid or not
 	Timeout time.Duration
-	custom  bool // a call of a tool with free text for input; its reply has another type in the Responses API
+	caller  json.RawMessage // what the reply repeats of who asks; nil: nothing
+	custom  bool            // a call of a tool with free text for input; its reply has another type in the Responses API
 }
 
 // UsesOf returns the tool uses of a message, each with an id for the wire.
 func UsesOf(read []dialect.Use) []Use {
 	uses := make([]Use, len(read))
 	for i, u := range read {
-		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, custom: u.Custom}
+		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, caller: u.Caller, custom: u.Custom}
 		if u.ID == "" {
 			uses[i].ID = "toold-" + uuid.NewString()
 		}

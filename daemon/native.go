@@ -1,0 +1,280 @@
+// Calls that come in a model's own form: as items, or as the events of its stream; and their results in that form. A result is
+// rendered when it is sent: the record has it as every result.
+
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/dialect"
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/media/image"
+)
+
+// A native is how a model has asked for a call, which the answer to the model repeats.
+type native struct {
+	format dialect.Format // Silent: the client has asked in its own words
+	kind   string         // of the item
+	caller json.RawMessage
+}
+
+func nativeOf(format dialect.Format, u dialect.Use) native {
+	return native{format, format.Type(u), u.Caller}
+}
+
+// fromItem reads a tool use that is a model's own item.
+func fromItem(wire *tooldv1.ToolUse) request {
+	u, format, err := dialect.ReadItem([]byte(wire.GetNativeJson()))
+	switch wanted := convert.ModelFormatIn(wire.GetFormat()); {
+	case err != nil:
+	case wire.GetId() != "" || wire.GetName() != "" || wire.GetArguments() != nil:
+		err = fmt.Errorf("id, name and input are in it, and may not be sent beside it")
+	case wanted != dialect.Silent && wanted != format:
+		err = fmt.Errorf("it is %s and not %s", format, wanted)
+	}
+	r := fromUse(u, format, wire.GetTurnId())
+	r.parent = wire.GetParentToolUseId()
+	r.timedBy(wire.GetTimeout())
+	if err != nil {
+		r.wrong = fault.Invalidf("invalid_item", "The item cannot be read: %v.", err).At("/native_json")
+		r.hash = hashOf("", json.RawMessage(wire.GetNativeJson()))
+	}
+	return r
+}
+
+// fromUse takes over what a model asks for.
+func fromUse(u dialect.Use, format dialect.Format, turnID string) request {
+	r := parseUse(&tooldv1.ToolUse{Id: u.ID, Name: u.Name, TurnId: turnID, Arguments: &tooldv1.ToolUse_InputJson{InputJson: u.Input}})
+	r.native = nativeOf(format, u)
+	return r
+}
+
+// timedBy takes the limit of time that a client sends; nil: none.
+func (r *request) timedBy(timeout *durationpb.Duration) {
+	if timeout == nil {
+		return
+	}
+	r.use.Timeout = timeout.AsDuration()
+	if timeout.CheckValid() != nil || r.use.Timeout <= 0 {
+		r.wrong = fault.Invalidf("invalid_input", "The timeout of the tool use is not a positive duration.").At("/timeout")
+	}
+}
+
+// note writes down how the model has asked.
+func (n native) note(accepted *tooldv1.Accepted) {
+	accepted.Format, accepted.NativeType, accepted.CallerJson = convert.ModelFormat(n.format), n.kind, string(n.caller)
+}
+
+// A modelMessage is the message of a model whose events come on the main stream.
+type modelMessage struct {
+	turnID  string
+	first   [sha256.Size]byte // of the first event
+	events  uint64            // that are held, from the first
+	message dialect.Message
+	over    bool // it has ended, or cannot be read any further
+}
+
+// modelGap is the structured part of a notice about an event that came too early.
+type modelGap struct {
+	TurnID   string `json:"turn_id"`
+	Index    uint64 `json:"index"`
+	Expected uint64 `json:"expected_index"`
+}
+
+// event takes the next event of a model's message, and returns the keys of calls that it has asked for before.
+func (in inlet) event(e *tooldv1.ModelEvent) (repeated []string, err error) {
+	id := e.GetTurnId()
+	if id == "" || len(id) > maxID {
+		in.s.noticef("invalid_model_event", "", "An event of a model's message has no turn_id, or one of more than %d bytes; it changed nothing.", maxID)
+		return nil, nil
+	}
+	sum := sha256.Sum256([]byte(e.GetJson()))
+	if in.model == nil || in.model.turnID != id || e.GetIndex() == 0 && in.model.first != sum {
+		in.model = &modelMessage{turnID: id, first: sum}
+	}
+	m := in.model
+	switch {
+	case e.GetIndex() < m.events, m.over: // sent again, or after the end
+		return nil, nil
+	case e.GetIndex() > m.events:
+		in.s.notify(nil, pipeline.Noticed{
+			Code: "model_event_gap", Details: modelGap{convert.Short(id), e.GetIndex(), m.events},
+			Message: fmt.Sprintf("Event %d of the model's message %q came, but %d is the next one; it changed nothing. Send from there on.", e.GetIndex(), convert.Short(id), m.events),
+		})
+		return nil, nil
+	}
+	uses, wrong := m.message.Add([]byte(e.GetJson()))
+	m.events++
+	if wrong == nil {
+		wrong = in.misfit(m, convert.ModelFormatIn(e.GetFormat()))
+	}
+	if repeated, err = in.useAll(uses); err != nil {
+		m.events-- // the client sends it again, when there is room
+		in.model = nil
+		return repeated, err
+	}
+	in.s.update(func(its *state) {
+		if t := its.ledger.turnNamed(id); t != nil && t.id == id {
+			t.modelEvents = m.events
+		}
+	})
+	if wrong != nil || m.message.Ended() {
+		more, err := in.finish(m, wrong)
+		return append(repeated, more...), err
+	}
+	return repeated, nil
+}
+
+// misfit returns why a message cannot go on: another format, or more input than the session may hold; nil: it can.
+func (in inlet) misfit(m *modelMessage, wanted dialect.Format) error {
+	format := m.message.Format()
+	open := view(in.s, func(its *state) int { return its.ledger.openSize })
+	switch {
+	case format == dialect.Lines, wanted != dialect.Silent && format != dialect.Silent && wanted != format:
+		return fmt.Errorf("it is %s and not %s", format, cmp.Or(wanted, dialect.Anthropic))
+	case open+m.message.Held() > maxOpenSize:
+		return fmt.Errorf("its inputs and those of the open calls hold more than %d bytes", maxOpenSize)
+	}
+	return nil
+}
+
+// useAll accepts the tool uses of the message.
+func (in inlet) useAll(uses []dialect.Use) (repeated []string, err error) {
+	for _, u := range uses {
+		key, again, err := in.accept(fromUse(u, in.model.message.Format(), in.model.turnID), in.turnFor)
+		if err != nil {
+			return repeated, err
+		}
+		if again {
+			repeated = append(repeated, key)
+		}
+	}
+	return repeated, nil
+}
+
+// finish ends the message and its turn. A message in whose place the model's API has reported an error is thrown away.
+func (in inlet) finish(m *modelMessage, wrong error) (repeated []string, err error) {
+	m.over = true
+	if failure, failed := errors.AsType[*dialect.Failure](wrong); failed {
+		in.s.noticef("model_failed", "", "The turn %q is discarded: %v.", convert.Short(m.turnID), failure)
+		in.discard(in.openTurn(m.turnID))
+		return nil, nil
+	}
+	uses, ending, err := m.message.End()
+	if wrong = cmp.Or(wrong, err); wrong != nil {
+		in.s.noticef("invalid_model_event", "", "Event %d of the model's message %q cannot be read: %v. Nothing more of the message is taken.", m.events-1, convert.Short(m.turnID), wrong)
+	} else if repeated, err = in.useAll(uses); err != nil {
+		return repeated, err
+	}
+	if len(ending.CutOff) > 0 {
+		in.s.noticef("model_cut_off", "", "The model's message %q was cut off in calls of %s, which were not run.", convert.Short(m.turnID), convert.Short(strings.Join(ending.CutOff, ", ")))
+	}
+	in.endTurn(in.turnFor(m.turnID))
+	m.message = dialect.Message{}
+	return repeated, nil
+}
+
+// openTurn returns the open turn of that name; nil: there is none.
+func (in inlet) openTurn(id string) *turn {
+	return view(in.s, func(its *state) *turn {
+		if t := its.ledger.turnNamed(id); t != nil && t.id == id {
+			return t
+		}
+		return nil
+	})
+}
+
+// dropModel drops the message that is held, if it is that of the turn, or of any when id is empty, and reports whether it was.
+func (in inlet) dropModel(id string) bool {
+	held := in.model != nil && (id == "" || in.model.turnID == id)
+	if held {
+		in.model = nil
+	}
+	return held
+}
+
+const (
+	// maxItem is how many bytes of JSON a result in the model's form may have: with what stands around it a message stays
+	// below the 4 MiB that gRPC takes unless told otherwise.
+	maxItem = 4<<20 - 64<<10
+	// itemBlobs is how many bytes images and documents of an item may have together, which base64 makes a third more.
+	itemBlobs = 2_500_000
+	// itemText is how many bytes each text of an item may have when all of it is too large: JSON writes a byte as up to six.
+	itemText = 256 << 10
+)
+
+// nativeResult returns a result in the form in which the model has asked for the call; nil: the client has asked.
+func (st *stream) nativeResult(record journal.Record) (*tooldv1.ExecuteResponse, error) {
+	records, err := st.session.log.Find(record.Call)
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
+	accepted, err := wireOf(storyOf(records).accepted)
+	if err != nil || accepted.GetAccepted().GetFormat() == tooldv1.ModelFormat_MODEL_FORMAT_UNSPECIFIED {
+		return nil, err
+	}
+	event, err := wireOf(record)
+	if err != nil {
+		return nil, err
+	}
+	result, asked := event.GetToolResult(), accepted.GetAccepted()
+	u := dialect.Use{ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.GetNativeType(), "custom"), Caller: json.RawMessage(asked.GetCallerJson())}
+	output := convert.ForModel(result)
+	output.Blocks = fitBlobs(output.Blocks)
+	item, err := dialect.Answer(convert.ModelFormatIn(asked.GetFormat()), u, output)
+	if err == nil && len(item) > maxItem {
+		for i := range output.Blocks {
+			output.Blocks[i].Text = convert.Shortened(output.Blocks[i].Text, itemText)
+		}
+		item, err = dialect.Answer(convert.ModelFormatIn(asked.GetFormat()), u, output)
+	}
+	result.Content, result.NativeJson = nil, string(item)
+	return event, err
+}
+
+// fitBlobs makes images smaller, and leaves documents out, where all of them are more than an item can have.
+func fitBlobs(blocks []tools.Block) []tools.Block {
+	total, images := 0, 0
+	for _, b := range blocks {
+		switch {
+		case b.Image != nil:
+			total, images = total+len(b.Image.Data), images+1
+		case b.Document != nil:
+			total += len(b.Document.Data)
+		}
+	}
+	if total <= itemBlobs {
+		return blocks
+	}
+	left := itemBlobs
+	for i, b := range blocks {
+		switch {
+		case b.Image != nil:
+			picture, err := image.Fit(context.Background(), b.Image.MediaType, b.Image.Data, left/images)
+			if images--; err != nil {
+				blocks[i] = tools.Block{Text: dialect.TextOf(b)}
+				continue
+			}
+			blocks[i] = tools.Block{Image: &tools.Blob{MediaType: picture.MediaType, Data: picture.Data}}
+			left -= len(picture.Data)
+		case b.Document != nil && len(b.Document.Data) > left:
+			blocks[i] = tools.Block{Text: dialect.TextOf(b)}
+		case b.Document != nil:
+			left -= len(b.Document.Data)
+		}
+	}
+	return blocks
+}
