@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/toold/toold/cmd/toold/internal/turn"
@@ -45,10 +44,11 @@ func (c *call) report(p *tooldv1.Progress) {
 	if c.meter.token == nil || c.silent || c.newest.Swap(p) != nil {
 		return
 	}
-	c.wire.notify(func(to *bytes.Buffer) {
+	c.wire.notify(func(to []byte) []byte {
 		if p := c.newest.Swap(nil); p != nil {
-			value(c.meter.notification(p))(to)
+			return appendJSON(to, c.meter.notification(p))
 		}
+		return to
 	})
 }
 

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -22,25 +21,8 @@ const (
 	mostKept = 1 << 20
 )
 
-// A line appends a message to what is written, or nothing if nobody needs it any more.
-type line func(*bytes.Buffer)
-
-// text is a line that is already encoded.
-func text(message []byte) line {
-	return func(to *bytes.Buffer) {
-		to.Write(message)
-		to.WriteByte('\n')
-	}
-}
-
-// value is a line that is encoded when it is written, of types and values that always can be.
-func value(v any) line {
-	return func(to *bytes.Buffer) {
-		encoder := json.NewEncoder(to)
-		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(v)
-	}
-}
+// A line appends a message to what is written, or nothing if it is out of date by then. The line break is not a part of it.
+type line func(to []byte) []byte
 
 // Write sends one of the SDK's messages.
 func (w *wire) Write(_ context.Context, message jsonrpc.Message) error {
@@ -54,7 +36,7 @@ func (w *wire) Write(_ context.Context, message jsonrpc.Message) error {
 		w.greeted = w.greeted || response.ID == w.greeting && response.Error == nil
 		delete(w.open, response.ID)
 	}
-	w.put(text(encoded))
+	w.put(func(to []byte) []byte { return append(to, encoded...) })
 	return nil
 }
 
@@ -66,14 +48,7 @@ func (w *wire) answer(id jsonrpc.ID, c *call, result *tooldv1.ToolResult) {
 		return
 	}
 	delete(w.open, id)
-	w.put(func(to *bytes.Buffer) { value(response{"2.0", id.Raw(), resultOf(result)})(to) })
-}
-
-// A response is the answer to a call.
-type response struct {
-	Version string     `json:"jsonrpc"`
-	ID      any        `json:"id"`
-	Result  callResult `json:"result"`
+	w.put(func(to []byte) []byte { return appendResult(to, id.Raw(), result) })
 }
 
 // refuse answers what is not a message. It has the id of the request that message was meant to be, if it has one.
@@ -89,9 +64,11 @@ func (w *wire) refuse(message json.RawMessage, code int, why error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.put(value(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": terminal.VisibleText(why.Error())},
-	}))
+	w.put(func(to []byte) []byte {
+		return appendJSON(to, map[string]any{
+			"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": terminal.VisibleText(why.Error())},
+		})
+	})
 }
 
 // notify sends a message of which the client needs only the newest, so it is made when it is written.
@@ -109,15 +86,18 @@ func (w *wire) put(l line) {
 
 // write writes what is put, until the connection is closed or the client is gone. Lines that wait together are one write.
 func (w *wire) write() {
-	var buffer bytes.Buffer
+	var buffer []byte
 	for lines := w.toWrite(); lines != nil; lines = w.toWrite() {
-		if buffer.Reset(); buffer.Cap() > mostKept {
-			buffer = bytes.Buffer{}
+		if buffer = buffer[:0]; cap(buffer) > mostKept {
+			buffer = nil
 		}
 		for _, l := range lines {
-			l(&buffer)
+			before := len(buffer)
+			if buffer = l(buffer); len(buffer) > before {
+				buffer = append(buffer, '\n')
+			}
 		}
-		if _, err := w.out.Write(buffer.Bytes()); err != nil {
+		if _, err := w.out.Write(buffer); err != nil {
 			_ = w.Close()
 		}
 	}

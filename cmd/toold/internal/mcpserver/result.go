@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/proto"
@@ -16,53 +17,65 @@ import (
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
-// A callResult is MCP's result of a call. The SDK's own encodes each block three times.
-type callResult struct {
-	Meta       map[string]any `json:"_meta"`
-	Content    []any          `json:"content"`
-	Structured any            `json:"structuredContent,omitempty"`
-	IsError    bool           `json:"isError,omitempty"`
-}
-
-type textBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-// resultOf keeps every block, and puts what MCP has no place for under _meta.
-func resultOf(result *tooldv1.ToolResult) callResult {
-	answer := callResult{IsError: result.GetIsError(), Content: []any{}, Meta: map[string]any{"toold/outcome": terminal.Word(result.GetOutcome())}}
-	for i, block := range result.GetContent() {
-		answer.Content = append(answer.Content, contentOf(block, result.GetToolUseId(), i))
-	}
-	if len(answer.Content) == 0 && result.GetError() != nil {
-		answer.Content = append(answer.Content, textBlock{"text", result.GetError().GetMessage()})
-	}
-	if result.GetStructured() != nil {
-		answer.Structured = result.GetStructured().AsMap()
-	}
+// appendResult appends the response to the request of that id, by a result of which it keeps every block. What MCP has no place for
+// is under _meta. The SDK's types encode each block three times.
+func appendResult(to []byte, id any, result *tooldv1.ToolResult) []byte {
+	to = appendID(append(to, `{"jsonrpc":"2.0","id":`...), id)
+	to = appendString(append(to, `,"result":{"_meta":{"toold/outcome":`...), terminal.Word(result.GetOutcome()))
 	if result.GetError() != nil {
-		answer.Meta["toold/error"] = wireObject(result.GetError())
+		to = append(append(to, `,"toold/error":`...), wireObject(result.GetError())...)
 	}
 	if result.GetSpill() != nil {
-		answer.Meta["toold/spill"] = wireObject(result.GetSpill())
+		to = append(append(to, `,"toold/spill":`...), wireObject(result.GetSpill())...)
 	}
-	return answer
+	to = appendContent(append(to, `},"content":[`...), result)
+	to = append(to, ']')
+	if structured := structuredOf(result); structured != nil {
+		to = appendStruct(append(to, `,"structuredContent":`...), structured)
+	}
+	if result.GetIsError() {
+		to = append(to, `,"isError":true`...)
+	}
+	return append(to, '}', '}')
 }
 
-// contentOf is the block of that index of a call's result.
-func contentOf(block *tooldv1.Content, id string, index int) any {
-	switch b := block.GetBlock().(type) {
-	case *tooldv1.Content_Image:
-		return &mcp.ImageContent{Data: b.Image.GetData(), MIMEType: b.Image.GetMediaType()}
-	case *tooldv1.Content_Document:
-		uri := fmt.Sprintf("toold://result/%s/%d", id, index)
-		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: b.Document.GetMediaType(), Blob: b.Document.GetData()}}
-	case *tooldv1.Content_Link:
-		return &mcp.ResourceLink{URI: b.Link.GetUri(), Name: cmp.Or(b.Link.GetName(), path.Base(b.Link.GetUri()))}
+// appendID appends a request's id, a number or a string.
+func appendID(to []byte, id any) []byte {
+	switch id := id.(type) {
+	case int64:
+		return strconv.AppendInt(to, id, 10)
+	case string:
+		return appendString(to, id)
 	default:
-		return textBlock{"text", terminal.AsText(block)}
+		return append(to, "null"...)
 	}
+}
+
+func appendContent(to []byte, result *tooldv1.ToolResult) []byte {
+	for i, block := range result.GetContent() {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		switch b := block.GetBlock().(type) {
+		case *tooldv1.Content_Image:
+			to = appendJSON(to, &mcp.ImageContent{Data: b.Image.GetData(), MIMEType: b.Image.GetMediaType()})
+		case *tooldv1.Content_Document:
+			uri := fmt.Sprintf("toold://result/%s/%d", result.GetToolUseId(), i)
+			to = appendJSON(to, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: b.Document.GetMediaType(), Blob: b.Document.GetData()}})
+		case *tooldv1.Content_Link:
+			to = appendJSON(to, &mcp.ResourceLink{URI: b.Link.GetUri(), Name: cmp.Or(b.Link.GetName(), path.Base(b.Link.GetUri()))})
+		default:
+			to = appendText(to, terminal.AsText(block))
+		}
+	}
+	if len(result.GetContent()) == 0 && result.GetError() != nil {
+		to = appendText(to, result.GetError().GetMessage())
+	}
+	return to
+}
+
+func appendText(to []byte, text string) []byte {
+	return append(appendString(append(to, `{"type":"text","text":`...), text), '}')
 }
 
 // wireObject is a message as JSON with the contract's names.

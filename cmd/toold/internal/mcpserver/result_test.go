@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -14,7 +15,7 @@ import (
 
 // TestResult: nothing of a result is lost on its way into MCP's form.
 func TestResult(t *testing.T) {
-	structured, err := structpb.NewStruct(map[string]any{"lines": 3})
+	structured, err := structpb.NewStruct(map[string]any{"lines": 3, "a": []any{nil, true, 1.5e-9, "\"\x01\u2028é", map[string]any{}, -0.5, 1e300}, "": []any{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func TestResult(t *testing.T) {
 			{Block: &tooldv1.Content_Image{Image: &tooldv1.Blob{MediaType: "image/png", Data: []byte("p")}}},
 			{Block: &tooldv1.Content_Document{Document: &tooldv1.Blob{MediaType: "application/pdf", Data: []byte("d")}}},
 			{Block: &tooldv1.Content_Link{Link: &tooldv1.Link{Uri: "https://example.org/a.txt"}}},
-		}}, `{"_meta": {"toold/outcome": "ok"}, "structuredContent": {"lines": 3}, "content": [
+		}}, `{"_meta": {"toold/outcome": "ok"}, "structuredContent": {"lines": 3, "a": [null, true, 1.5e-9, "\"\u0001\u2028é", {}, -0.5, 1e300], "": []}, "content": [
 			{"type": "text", "text": "text"},
 			{"type": "image", "mimeType": "image/png", "data": "cA=="},
 			{"type": "resource", "resource": {"uri": "toold://result/id/2", "mimeType": "application/pdf", "blob": "ZA=="}},
@@ -44,12 +45,9 @@ func TestResult(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := json.Marshal(resultOf(c.result))
-			if err != nil {
-				t.Fatal(err)
-			}
 			var got, want any
-			if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(c.want), &want)); err != nil {
+			text := appendResult(nil, int64(1), received(t, c.result))
+			if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(`{"jsonrpc": "2.0", "id": 1, "result": `+c.want+`}`), &want)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -57,6 +55,25 @@ func TestResult(t *testing.T) {
 			}
 		})
 	}
+}
+
+// received returns a result as it is when it was sent.
+func received(t testing.TB, result *tooldv1.ToolResult) *tooldv1.ToolResult {
+	t.Helper()
+	sent := &tooldv1.ExecuteResponse{Seq: 7, TurnId: "turn", Event: &tooldv1.ExecuteResponse_ToolResult{ToolResult: result}}
+	wire, err := proto.Marshal(sent)
+	event := &tooldv1.ExecuteResponse{}
+	if err := errors.Join(err, decode(wire, event)); err != nil {
+		t.Fatal(err)
+	}
+	rest := proto.Clone(sent).(*tooldv1.ExecuteResponse)
+	rest.GetToolResult().Structured = nil
+	got := proto.Clone(event).(*tooldv1.ExecuteResponse)
+	got.GetToolResult().ProtoReflect().SetUnknown(nil)
+	if !proto.Equal(rest, got) {
+		t.Errorf("received %v, sent %v", got, rest)
+	}
+	return event.GetToolResult()
 }
 
 const lostText = "The daemon was lost and could not be reached again, so what became of this call is not known here; if it had begun, look at the present state before sending it again. gone."

@@ -57,7 +57,7 @@ func Serve(ctx context.Context, o Options) error {
 	pipes := make(chan os.Signal, 1) // never received from: a client that went away is an error of the write, and so the session is closed
 	signal.Notify(pipes, syscall.SIGPIPE)
 	defer signal.Stop(pipes)
-	b := newBridge(o, o.Daemon.Redial(l))
+	b := newBridge(o, undecoded(o.Daemon.Redial(l)))
 	wire := newWire(o.Console.Stdin, o.Console.Stdout, b)
 	if terminal.Open(o.Console.Stdin).Terminal {
 		o.Console.Say("MCP messages are read from the terminal, one a line; an MCP client starts this command itself")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -89,19 +90,10 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 			w.refuse(nil, jsonrpc.CodeParseError, errors.New("the line is no JSON: a message is one line of it"))
 			continue
 		}
-		message, err := jsonrpc.DecodeMessage(text)
-		if err != nil {
-			w.refuse(text, jsonrpc.CodeInvalidRequest, fmt.Errorf("the line is no JSON-RPC message: %w", err))
-			continue
-		}
-		request, is := message.(*jsonrpc.Request)
-		if !is {
-			return message, nil
-		}
-		taken, err := w.take(request)
+		message, err := w.take(text)
 		if err != nil {
 			w.refuse(text, jsonrpc.CodeInvalidRequest, err)
-		} else if !taken {
+		} else if message != nil {
 			return message, nil
 		}
 	}
@@ -148,34 +140,45 @@ func (w *wire) line() ([]byte, error) {
 	}
 }
 
-// take passes a request to the receiver, if it is one of the receiver's, and notes that it came. It returns an error for a request
-// whose id belongs to another one that has no answer yet.
-func (w *wire) take(request *jsonrpc.Request) (taken bool, err error) {
+// take passes a message to the receiver if it is one of the receiver's, and returns those that are the SDK's. A request whose id
+// belongs to another one that has no answer yet is an error, as is what is not a message.
+func (w *wire) take(text json.RawMessage) (jsonrpc.Message, error) {
+	if id, c := w.callOf(text); c != nil && w.isGreeted() {
+		return nil, w.admit(id, c)
+	}
+	message, err := jsonrpc.DecodeMessage(text)
+	if err != nil {
+		return nil, fmt.Errorf("the line is no JSON-RPC message: %w", err)
+	}
+	request, is := message.(*jsonrpc.Request)
 	switch {
-	case request.Method == "notifications/cancelled":
-		return w.cancel(request.Params), nil
+	case !is:
+	case request.IsCall():
+		err = w.admit(request.ID, nil)
+		if request.Method == "initialize" && err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.greeting = request.ID
+		}
+	case request.Method == "notifications/cancelled" && w.cancel(request.Params):
+		return nil, nil
 	case request.Method == "notifications/roots/list_changed":
 		w.receiver.rootsChanged()
-		return false, nil
-	case !request.IsCall():
-		return false, nil
 	}
-	var c *call
-	if request.Method == "tools/call" && w.isGreeted() {
-		c = w.callOf(request)
-	}
+	return message, err
+}
+
+// admit notes that a request came; nil: it is the SDK's.
+func (w *wire) admit(id jsonrpc.ID, c *call) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, twice := w.open[request.ID]; twice {
-		return false, fmt.Errorf("the id %v belongs to a request that has no answer yet", request.ID.Raw())
+	if _, twice := w.open[id]; twice {
+		return fmt.Errorf("the id %v belongs to a request that has no answer yet", id.Raw())
 	}
-	if w.open[request.ID] = c; c != nil {
+	if w.open[id] = c; c != nil {
 		w.receiver.called(c)
 	}
-	if request.Method == "initialize" {
-		w.greeting = request.ID
-	}
-	return c != nil, nil
+	return nil
 }
 
 // isGreeted reports whether the session is initialized. If the client asks for that just now, it waits for the answer.
@@ -193,27 +196,68 @@ func (w *wire) isGreeted() bool {
 // newProtocol is a field of requests in a version of the protocol that the SDK refuses.
 const newProtocol = "io.modelcontextprotocol/protocolVersion"
 
-// callOf returns the call that a request is; nil: it is none, and the SDK says why.
-func (w *wire) callOf(request *jsonrpc.Request) *call {
-	var params, meta map[string]json.RawMessage
-	if json.Unmarshal(request.Params, &params) != nil || params == nil {
-		return nil
+// callOf returns the call that a message is, and the id of its request; nil: it is none, and the SDK says why.
+func (w *wire) callOf(text json.RawMessage) (id jsonrpc.ID, c *call) {
+	var version, method, name, number, params, input, meta json.RawMessage
+	for key, value := range members(text) {
+		switch key {
+		case "jsonrpc":
+			version = value
+		case "method":
+			method = value
+		case "id":
+			number = value
+		case "params":
+			params = value
+		}
 	}
-	if text := params["_meta"]; text != nil {
-		_ = json.Unmarshal(text, &meta) // a call is as good without it
+	if word, _ := unquoted(method); word != "tools/call" || string(version) != `"2.0"` || len(params) == 0 || params[0] != '{' {
+		return id, nil
 	}
-	c := &call{input: cmp.Or(string(params["arguments"]), "{}"), meter: meter{token: tokenOf(meta["progressToken"])}, wire: w}
-	if text := params["name"]; meta[newProtocol] != nil || text != nil && json.Unmarshal(text, &c.name) != nil {
-		return nil
+	for key, value := range members(params) {
+		switch key {
+		case "name":
+			name = value
+		case "arguments":
+			input = value
+		case "_meta":
+			meta = value
+		}
 	}
-	c.answer = func(result *tooldv1.ToolResult) { w.answer(request.ID, c, result) }
-	return c
+	c = &call{input: cmp.Or(string(input), "{}"), wire: w}
+	for key, value := range members(meta) {
+		switch key {
+		case "progressToken":
+			c.meter.token = tokenOf(value)
+		case newProtocol:
+			return id, nil
+		}
+	}
+	id, err := idOf(number)
+	word, is := unquoted(name)
+	if c.name = word; err != nil || !id.IsValid() || !is && name != nil {
+		return id, nil
+	}
+	c.answer = func(result *tooldv1.ToolResult) { w.answer(id, c, result) }
+	return id, c
+}
+
+// idOf returns the id that a text is; one that is not valid if it is none.
+func idOf(text json.RawMessage) (jsonrpc.ID, error) {
+	if word, is := unquoted(text); is {
+		return jsonrpc.MakeID(word)
+	}
+	number, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return jsonrpc.ID{}, err
+	}
+	return jsonrpc.MakeID(number)
 }
 
 // tokenOf returns a progress token, which is a string or a number; nil: there is none.
 func tokenOf(text json.RawMessage) json.RawMessage {
 	if len(text) > 0 && (text[0] == '"' || text[0] == '-' || text[0] >= '0' && text[0] <= '9') {
-		return text
+		return bytes.Clone(text)
 	}
 	return nil
 }
