@@ -1,6 +1,9 @@
 package toold
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,7 +18,14 @@ type ledger struct {
 	kept  []*tooldv1.ExecuteRequest // in the order sent: what the daemon may not have
 	calls map[call]struct{}         // those that have no result
 	turns map[string]struct{}       // those that were not ended or discarded
+
+	buffers   map[string]*tooldv1.ExecuteRequest // the newest text of each, by path
+	texts     int                                // bytes of them
+	forgotten bool                               // texts were dropped, since they were too many
 }
+
+// maxTexts is how many bytes of buffers are kept: as many as the daemon holds of a session, unless a setting says otherwise.
+const maxTexts = 64 << 20
 
 // A call is known by its turn and its id.
 type call struct{ turn, id string }
@@ -36,11 +46,19 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 	defer l.mu.Unlock()
 	switch m := request.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
-		if l.calls == nil {
-			l.calls, l.turns = map[call]struct{}{}, map[string]struct{}{}
-		}
-		l.calls[call{m.ToolUse.GetTurnId(), m.ToolUse.GetId()}] = struct{}{}
+		l.make()
+		l.calls[call{m.ToolUse.GetTurnId(), useID(m.ToolUse)}] = struct{}{}
 		l.turns[m.ToolUse.GetTurnId()] = struct{}{}
+	case *tooldv1.ExecuteRequest_ModelEvent:
+		l.make()
+		l.turns[m.ModelEvent.GetTurnId()] = struct{}{}
+	case *tooldv1.ExecuteRequest_ClientToolResult:
+	case *tooldv1.ExecuteRequest_BufferChanged:
+		l.setBuffer(m.BufferChanged.GetPath(), request)
+		return true
+	case *tooldv1.ExecuteRequest_BufferClosed:
+		l.setBuffer(m.BufferClosed.GetPath(), nil)
+		return false
 	case *tooldv1.ExecuteRequest_EndTurn:
 		delete(l.turns, m.EndTurn.GetTurnId())
 	case *tooldv1.ExecuteRequest_DiscardTurn:
@@ -55,6 +73,50 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 	}
 	l.kept = append(l.kept, request)
 	return true
+}
+
+func (l *ledger) make() {
+	if l.calls == nil {
+		l.calls, l.turns = map[call]struct{}{}, map[string]struct{}{}
+	}
+}
+
+// useID returns the id of a tool use, which a model's own item has in it.
+func useID(use *tooldv1.ToolUse) string {
+	if use.GetNativeJson() == "" {
+		return use.GetId()
+	}
+	var item struct {
+		ID     string `json:"id"`
+		CallID string `json:"call_id"`
+	}
+	_ = json.Unmarshal([]byte(use.GetNativeJson()), &item) // one that cannot be read is refused
+	return cmp.Or(item.CallID, item.ID)
+}
+
+// setBuffer keeps the newest text of a buffer in place of an older one; nil: it is closed. Of too many none is kept.
+func (l *ledger) setBuffer(path string, text *tooldv1.ExecuteRequest) {
+	l.texts += len(text.GetBufferChanged().GetContent()) - len(l.buffers[path].GetBufferChanged().GetContent())
+	delete(l.buffers, path)
+	if text == nil {
+		return
+	}
+	if l.buffers == nil {
+		l.buffers = map[string]*tooldv1.ExecuteRequest{}
+	}
+	l.buffers[path] = text
+	if l.texts > maxTexts {
+		l.buffers, l.texts, l.forgotten = nil, 0, true
+	}
+}
+
+// buffersForgotten reports whether texts of buffers were dropped since it was asked last.
+func (l *ledger) buffersForgotten() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.forgotten
+	l.forgotten = false
+	return was
 }
 
 func (l *ledger) isOpen(id string) bool {
@@ -72,7 +134,7 @@ func (l *ledger) drop(request *tooldv1.ExecuteRequest) {
 	defer l.mu.Unlock()
 	l.kept = slices.DeleteFunc(l.kept, func(kept *tooldv1.ExecuteRequest) bool { return kept == request })
 	if use := request.GetToolUse(); use != nil {
-		delete(l.calls, call{use.GetTurnId(), use.GetId()})
+		delete(l.calls, call{use.GetTurnId(), useID(use)})
 	}
 }
 
@@ -85,6 +147,9 @@ func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
 	}
 	l.last = max(l.last, event.GetSeq())
 	delete(l.calls, call{event.GetTurnId(), ended(event)})
+	if event.GetTurnEnded() != nil {
+		delete(l.turns, event.GetTurnId())
+	}
 	l.kept = slices.DeleteFunc(l.kept, func(request *tooldv1.ExecuteRequest) bool { return confirms(event, request) })
 }
 
@@ -104,7 +169,7 @@ func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) b
 	}
 	switch m := request.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
-		id, accepted := m.ToolUse.GetId(), event.GetAccepted()
+		id, accepted := useID(m.ToolUse), event.GetAccepted()
 		isAccepted := accepted.GetToolUseId() == id && !accepted.GetReplayed() // a replay's result is older than what a new stream would begin with
 		return event.GetTurnId() == m.ToolUse.GetTurnId() && (isAccepted || ended(event) == id)
 	case *tooldv1.ExecuteRequest_Cancel:
@@ -118,6 +183,10 @@ func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) b
 		return turnEnds(m.DiscardTurn.GetTurnId())
 	case *tooldv1.ExecuteRequest_Interrupt:
 		return turnEnds("")
+	case *tooldv1.ExecuteRequest_ModelEvent:
+		return turnEnds(m.ModelEvent.GetTurnId())
+	case *tooldv1.ExecuteRequest_ClientToolResult:
+		return event.GetToolResult().GetToolUseId() == m.ClientToolResult.GetToolUseId()
 	}
 	return false
 }
@@ -126,7 +195,7 @@ func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) b
 func (l *ledger) unconfirmed() []*tooldv1.ExecuteRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.kept)
+	return slices.AppendSeq(slices.Collect(maps.Values(l.buffers)), slices.Values(l.kept))
 }
 
 func (l *ledger) lastSeq() uint64 {

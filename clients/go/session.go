@@ -37,9 +37,10 @@ type Event struct {
 // daemon if dial returns one, and goes on after the last record that it has received. Otherwise it attaches again when
 // it is used next, so that an idle client does not restart a daemon that was stopped.
 //
-// What the daemon may not have when a stream is lost is sent again in its order: each ToolUse until it is accepted, EndTurn
-// and DiscardTurn until the turn has ended, Cancel until the result. The daemon runs no call twice. Answers are not sent
-// again: the daemon repeats each open question when a stream attaches.
+// What the daemon may not have when a stream is lost is sent again in its order: each ToolUse until it is accepted, EndTurn,
+// DiscardTurn and events of a model's message until the turn has ended, Cancel and results of client tools until the call has
+// ended, and in front of all the newest text of each buffer that is open, up to 64 MiB. The daemon runs no call twice. Answers are
+// not sent again: the daemon repeats each open question when a stream attaches.
 //
 // All methods are safe for concurrent use. The receiver of Events must not wait for a call of Send on another goroutine.
 type Session struct {
@@ -100,6 +101,10 @@ func (s *Session) Conn() *Conn {
 	defer s.mu.Unlock()
 	return s.conn
 }
+
+// BuffersForgotten reports whether texts of buffers were not sent again since it was asked last, because there were more than 64 MiB:
+// the caller sends them again when the session was resumed.
+func (s *Session) BuffersForgotten() bool { return s.sent.buffersForgotten() }
 
 // Events returns the channel of events, in their order. The first event of each stream is Attached, so another one means
 // that the session was resumed. The channel is never closed.

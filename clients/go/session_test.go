@@ -46,6 +46,26 @@ func TestResume(t *testing.T) {
 			"< attach; > attached 0; < use t/a; < cancel a; > accepted 1 t/a; cut; < attach after 1; > attached 1; < cancel a",
 			"attached 0, accepted 1 t/a, attached 1",
 		},
+		"events of a model's message are sent again until its turn has ended": {
+			[]*tooldv1.ExecuteRequest{modelEvent("t", 0), modelEvent("t", 1)},
+			"< attach; > attached 0; < event t/0; < event t/1; > accepted 1 t/a; cut; < attach after 1; > attached 1; < event t/0; < event t/1; > result 2 t/a; > ended 3 t/; cut",
+			"attached 0, accepted 1 t/a, attached 1, result 2 t/a, ended 3 t/, Unavailable",
+		},
+		"a model's own item has its id in it": {
+			[]*tooldv1.ExecuteRequest{{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{TurnId: "t", NativeJson: `{"type":"function_call","id":"fc","call_id":"a"}`}}}, use("t", "b")},
+			"< attach; > attached 0; < use t/; < use t/b; > accepted 1 t/a; cut; < attach after 1; > attached 1; < use t/b",
+			"attached 0, accepted 1 t/a, attached 1",
+		},
+		"the newest text of each open buffer is sent first": {
+			[]*tooldv1.ExecuteRequest{buffer("/a", "old"), buffer("/b", "b"), closeBuffer("/b"), use("t", "a"), buffer("/a", "new")},
+			"< attach; > attached 0; < text /a old; < text /b b; < close /b; < use t/a; < text /a new; cut; < attach after 0; > attached 0; < text /a new; < use t/a; > accepted 1 t/a",
+			"attached 0, attached 0, accepted 1 t/a",
+		},
+		"the result of a client's tool is sent again until its call has ended": {
+			[]*tooldv1.ExecuteRequest{use("t", "a"), clientResult("a")},
+			"< attach; > attached 0; < use t/a; < did a; > accepted 1 t/a; cut; < attach after 1; > attached 1; < did a; > result 2 t/a; cut; < attach after 2; > attached 2",
+			"attached 0, accepted 1 t/a, attached 1, result 2 t/a, attached 2",
+		},
 		"an open turn is kept, though it has no call": {
 			[]*tooldv1.ExecuteRequest{use("t", "a")},
 			"< attach; > attached 0; < use t/a; > accepted 1 t/a; > result 2 t/a; cut; < attach after 2; > attached 2",
@@ -280,6 +300,14 @@ func said(m *tooldv1.ExecuteRequest) string {
 		return "end " + m.EndTurn.GetTurnId()
 	case *tooldv1.ExecuteRequest_Cancel:
 		return "cancel " + m.Cancel.GetToolUseId()
+	case *tooldv1.ExecuteRequest_ModelEvent:
+		return fmt.Sprintf("event %s/%d", m.ModelEvent.GetTurnId(), m.ModelEvent.GetIndex())
+	case *tooldv1.ExecuteRequest_ClientToolResult:
+		return "did " + m.ClientToolResult.GetToolUseId()
+	case *tooldv1.ExecuteRequest_BufferChanged:
+		return "text " + m.BufferChanged.GetPath() + " " + m.BufferChanged.GetContent()
+	case *tooldv1.ExecuteRequest_BufferClosed:
+		return "close " + m.BufferClosed.GetPath()
 	case *tooldv1.ExecuteRequest_Answer:
 		return "answer " + m.Answer.GetQuestionId()
 	}
@@ -344,4 +372,41 @@ func endTurn(turn string) *tooldv1.ExecuteRequest {
 
 func cancelCall(id string) *tooldv1.ExecuteRequest {
 	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id}}}
+}
+
+func modelEvent(turn string, index uint64) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ModelEvent{ModelEvent: &tooldv1.ModelEvent{TurnId: turn, Index: index}}}
+}
+
+func clientResult(id string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ClientToolResult{ClientToolResult: &tooldv1.ClientToolResult{ToolUseId: id}}}
+}
+
+func buffer(path, text string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BufferChanged{BufferChanged: &tooldv1.BufferChanged{Path: path, Content: text}}}
+}
+
+func closeBuffer(path string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BufferClosed{BufferClosed: &tooldv1.BufferClosed{Path: path}}}
+}
+
+// TestTooManyTexts: of more texts than are kept none is, and the caller is told once.
+func TestTooManyTexts(t *testing.T) {
+	var l ledger
+	large := strings.Repeat("x", maxTexts/2)
+	l.add(buffer("/a", large))
+	l.add(buffer("/b", large))
+	l.add(buffer("/b", large))
+	if len(l.unconfirmed()) != 2 || l.buffersForgotten() {
+		t.Errorf("%d texts are kept, want 2", len(l.unconfirmed()))
+	}
+	l.add(buffer("/c", "x"))
+	if len(l.unconfirmed()) != 0 || !l.buffersForgotten() || l.buffersForgotten() {
+		t.Errorf("%d texts are kept", len(l.unconfirmed()))
+	}
+	l.add(buffer("/a", "x"))
+	l.add(closeBuffer("/a"))
+	if len(l.unconfirmed()) != 0 || l.texts != 0 {
+		t.Errorf("%d texts of %d bytes are kept", len(l.unconfirmed()), l.texts)
+	}
 }

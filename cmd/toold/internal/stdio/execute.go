@@ -1,0 +1,158 @@
+package stdio
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	toold "github.com/toold/toold/clients/go"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// States of an Execute stream.
+const (
+	stateAttached = "attached"
+	stateResumed  = "resumed"        // the stream has broken, and goes on behind the last record that was written
+	stateBuffers  = "resend_buffers" // it was resumed, and the client is to send the text of unsaved buffers again
+)
+
+// queued is how many messages of a client wait for the daemon before no more are read. Ours.
+const queued = 64
+
+// An execution is an Execute stream.
+type execution struct {
+	first    *tooldv1.ExecuteRequest
+	messages chan *tooldv1.ExecuteRequest
+	ended    sync.Once
+	over     chan struct{} // closed when the client sends no more
+	done     chan struct{} // closed when nothing is taken any more
+}
+
+func newExecution(first *tooldv1.ExecuteRequest) *execution {
+	return &execution{first: first, messages: make(chan *tooldv1.ExecuteRequest, queued), over: make(chan struct{}), done: make(chan struct{})}
+}
+
+// say takes a message of the client.
+func (e *execution) say(text json.RawMessage) *failure {
+	message := &tooldv1.ExecuteRequest{}
+	if failed := decode(text, message); failed != nil {
+		return failed
+	}
+	if message.GetAttach() != nil {
+		return &failure{Code: codeParams, Message: "attach may only be the first message, which is the request's parameters"}
+	}
+	select {
+	case <-e.over:
+		return &failure{Code: codeParams, Message: "the client has said that it sends no more"}
+	default:
+	}
+	select {
+	case e.messages <- message:
+	case <-e.done:
+	}
+	return nil
+}
+
+// end takes note that the client sends no more.
+func (e *execution) end() { e.ended.Do(func() { close(e.over) }) }
+
+// execute passes a client's messages to the daemon and events to the client, until the stream has ended.
+func (s *server) execute(ctx context.Context, x *exchange, _ protoreflect.MethodDescriptor, _ protoreflect.ProtoMessage) (json.RawMessage, error) {
+	e := x.execute
+	defer close(e.done)
+	attach := e.first.GetAttach()
+	if attach == nil {
+		attach = &tooldv1.Attach{}
+	}
+	session, err := toold.Open(ctx, s.dial, attach)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		if err := e.send(ctx, session); err != nil {
+			failed <- err
+		}
+	})
+	defer saying.Wait()
+	defer cancel()
+	for begun := false; ; {
+		select {
+		case event := <-session.Events():
+			switch {
+			case errors.Is(event.Err, io.EOF):
+				return json.RawMessage("{}"), nil
+			case event.Err != nil:
+				return nil, event.Err
+			}
+			s.pass(x, encode(event.ExecuteResponse))
+			if hello := event.GetAttached(); hello != nil {
+				s.tell(x, hello, session, begun)
+				begun = true
+			}
+		case err := <-failed:
+			return nil, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tell notifies the client that the stream is attached, for the first time or again.
+func (s *server) tell(x *exchange, hello *tooldv1.Attached, session *toold.Session, again bool) {
+	say := func(state string) {
+		s.out.notify(methodState, struct {
+			ID    json.RawMessage `json:"id"`
+			State string          `json:"state"`
+			Epoch string          `json:"epoch"`
+		}{x.id, state, hello.GetEpoch()})
+	}
+	if !again {
+		say(stateAttached)
+		return
+	}
+	say(stateResumed)
+	if session.BuffersForgotten() {
+		say(stateBuffers)
+	}
+}
+
+// send passes on what the client says.
+func (e *execution) send(ctx context.Context, session *toold.Session) error {
+	message := e.first
+	for {
+		if use := message.GetToolUse(); use.GetId() == "" && use.GetNativeJson() == "" && use != nil {
+			use.Id = "stdio-" + rand.Text() // so that the call is the same one when it is sent again
+		}
+		if message.GetAttach() == nil && message.GetMessage() != nil {
+			if err := session.Send(message); err != nil {
+				return err
+			}
+		}
+		select {
+		case message = <-e.messages:
+			continue
+		default:
+		}
+		select { // what was said before the end is sent before it
+		case message = <-e.messages:
+		case <-e.over:
+			select {
+			case message = <-e.messages:
+				continue
+			default:
+			}
+			return session.CloseSend()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
