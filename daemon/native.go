@@ -165,45 +165,69 @@ func (in inlet) useAll(uses []dialect.Use) (repeated []string, err error) {
 	return repeated, nil
 }
 
-// finish ends the message and its turn. A message in whose place the model's API has reported an error is thrown away.
+// finish ends the message and its turn, which it has also when it has asked for no call, so that the client is told of the end. A
+// message in whose place the model's API has reported an error is thrown away.
 func (in inlet) finish(m *modelMessage, wrong error) (repeated []string, err error) {
 	m.over = true
 	if failure, failed := errors.AsType[*dialect.Failure](wrong); failed {
-		in.s.noticef("model_failed", "", "The turn %q is discarded: %v.", convert.Short(m.turnID), failure)
-		in.discard(in.openTurn(m.turnID))
+		in.noticeOf(m, "model_failed", "The turn %q is discarded: %v.", convert.Short(m.turnID), failure)
+		in.discard(in.turnFor(m.turnID))
 		return nil, nil
 	}
 	uses, ending, err := m.message.End()
 	if wrong = cmp.Or(wrong, err); wrong != nil {
-		in.s.noticef("invalid_model_event", "", "Event %d of the model's message %q cannot be read: %v. Nothing more of the message is taken.", m.events-1, convert.Short(m.turnID), wrong)
+		in.noticeOf(m, "invalid_model_event", "Event %d of the model's message %q cannot be read: %v. Nothing more of the message is taken.", m.events-1, convert.Short(m.turnID), wrong)
 	} else if repeated, err = in.useAll(uses); err != nil {
 		return repeated, err
 	}
 	if len(ending.CutOff) > 0 {
-		in.s.noticef("model_cut_off", "", "The model's message %q was cut off in calls of %s, which were not run.", convert.Short(m.turnID), convert.Short(strings.Join(ending.CutOff, ", ")))
+		in.noticeOf(m, "model_cut_off", "The model's message %q was cut off in calls of %s, which were not run.", convert.Short(m.turnID), convert.Short(strings.Join(ending.CutOff, ", ")))
 	}
 	in.endTurn(in.turnFor(m.turnID))
 	m.message = dialect.Message{}
 	return repeated, nil
 }
 
-// openTurn returns the open turn of that name; nil: there is none.
-func (in inlet) openTurn(id string) *turn {
-	return view(in.s, func(its *state) *turn {
-		if t := its.ledger.turnNamed(id); t != nil && t.id == id {
-			return t
-		}
-		return nil
-	})
+// ofModel is the structured part of a notice about a model's message.
+type ofModel struct {
+	TurnID string `json:"turn_id"`
 }
 
-// dropModel drops the message that is held, if it is that of the turn, or of any when id is empty, and reports whether it was.
-func (in inlet) dropModel(id string) bool {
-	held := in.model != nil && (id == "" || in.model.turnID == id)
-	if held {
+func (in inlet) noticeOf(m *modelMessage, code, format string, args ...any) {
+	in.s.notify(nil, pipeline.Noticed{Code: code, Message: fmt.Sprintf(format, args...), Details: ofModel{convert.Short(m.turnID)}})
+}
+
+// held returns the message of a model that has come in the turn of that name, or last when id is empty; nil: there is none.
+func (in inlet) held(id string) *modelMessage {
+	if in.model == nil || id != "" && in.model.turnID != id {
+		return nil
+	}
+	return in.model
+}
+
+// close ends a turn. Of a model's message that is still coming in it, what is whole runs.
+func (in inlet) close(id string) (repeated []string, err error) {
+	switch m := in.held(id); {
+	case m != nil && !m.over:
+		repeated, err = in.finish(m, nil)
+		in.model = nil
+	case m == nil || id == "": // else the turn has ended with its message
+		in.endTurn(in.namedTurn(id))
+	}
+	return repeated, err
+}
+
+// drop discards a turn, and what has come of a model's message in it.
+func (in inlet) drop(id string) {
+	m := in.held(id)
+	if m == nil || m.over {
+		in.discard(in.namedTurn(id))
+	} else {
+		in.discard(in.turnFor(m.turnID))
+	}
+	if m != nil {
 		in.model = nil
 	}
-	return held
 }
 
 const (

@@ -198,7 +198,7 @@ func TestModelEventsGoWrong(t *testing.T) {
 		"gap":               {[]string{"1 " + begin}, "model_event_gap", ""},
 		"cut off":           {[]string{begin, half, `{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}`, `{"type":"message_stop"}`}, "model_cut_off", "turn 0"},
 		"not JSON":          {[]string{begin, delta, stop, `{"type":`}, "invalid_model_event", "turn 1"},
-		"failed":            {[]string{begin, half, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`}, "model_failed", ""},
+		"failed":            {[]string{begin, half, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`}, "model_failed", "turn 0"},
 		"another format":    {[]string{begin, delta, stop, `{"object":"chat.completion.chunk","choices":[]}`}, "invalid_model_event", "turn 1"},
 		"the client's":      {[]string{`{"id":"x","name":"TodoWrite","input":{}}`}, "invalid_model_event", "turn"},
 		"text alone":        {[]string{`{"type":"message_start","message":{"id":"m"}}`, `{"type":"message_stop"}`}, "", "turn 0"},
@@ -243,18 +243,25 @@ func TestModelEventsGoWrong(t *testing.T) {
 func TestModelMessageEndsWithItsTurn(t *testing.T) {
 	begin := `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"one","name":"TodoWrite","input":{"todos":[]}}}`
 	for name, end := range map[string]*tooldv1.ExecuteRequest{
-		"end":     {Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: "m1"}}},
-		"discard": {Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: "m1"}}},
+		"end":        {Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: "m1"}}},
+		"discard":    {Message: &tooldv1.ExecuteRequest_DiscardTurn{DiscardTurn: &tooldv1.DiscardTurn{TurnId: "m1"}}},
+		"half-close": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t)
 			c, _ := h.natively("s", -1)
 			c.event("m1", 0, begin)
+			if end == nil {
+				if err := c.rest(); err != nil || !slices.ContainsFunc(c.events, func(e *tooldv1.ExecuteResponse) bool { return e.GetTurnEnded() != nil && e.GetTurnId() == "m1" }) {
+					t.Errorf("%v after %q", err, story(c.events))
+				}
+				return
+			}
 			c.say(end)
 			c.event("m1", 1, `{"type":"message_stop"}`) // belongs to nothing any more
 			c.use("last", "TodoWrite", `{"todos":[]}`)
 			c.until("last OK")
-			if len(resultsOf(c.events)) != 1 {
+			if !slices.ContainsFunc(c.events, func(e *tooldv1.ExecuteResponse) bool { return e.GetTurnEnded() != nil && e.GetTurnId() == "m1" }) || len(resultsOf(c.events)) != 1 {
 				t.Errorf("%q", story(c.events))
 			}
 			c.event("m1", 0, begin)

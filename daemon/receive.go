@@ -69,8 +69,11 @@ func (st *stream) halfClose() {
 			s.asker.reviewQuestions(its)
 		})
 		if leads {
-			in.dropModel("")
-			in.endTurn(open)
+			if m := in.model; m != nil && !m.over {
+				_, _ = in.finish(m, nil) // what cannot be recorded is not accepted
+			} else {
+				in.endTurn(open)
+			}
 		}
 		s.requests.awaitReconnect(st) // it can send no results any more
 		s.recorder.wakeStreams()
@@ -148,6 +151,7 @@ type refusedAnswer struct {
 func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 	s := st.session
 	s.intake.alone(func(in inlet) {
+		var repeated []string
 		if leads := view(s, func(its *state) bool { return its.clients.main == st && !its.stopping }); !leads {
 			return
 		}
@@ -155,15 +159,14 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 		case *tooldv1.ExecuteRequest_ToolUse:
 			err = st.use(in, m.ToolUse)
 		case *tooldv1.ExecuteRequest_ModelEvent:
-			var repeated []string
 			repeated, err = in.event(m.ModelEvent)
-			for _, key := range repeated {
-				st.repeat(key)
-			}
 		case *tooldv1.ExecuteRequest_EndTurn:
-			in.endTurn(in.meantTurn(m.EndTurn.GetTurnId()))
+			repeated, err = in.close(m.EndTurn.GetTurnId())
 		case *tooldv1.ExecuteRequest_DiscardTurn:
-			in.discard(in.meantTurn(m.DiscardTurn.GetTurnId()))
+			in.drop(m.DiscardTurn.GetTurnId())
+		}
+		for _, key := range repeated {
+			st.repeat(key)
 		}
 	})
 	if st.companion {
@@ -209,15 +212,6 @@ func (i *intake) namedTurn(id string) *turn {
 		i.s.noticef("unknown_turn", "", "No turn with the turn_id %q is open; the message changed nothing.", convert.Short(id))
 	}
 	return t
-}
-
-// meantTurn is namedTurn for what ends the turn, and with it the message of a model that is still coming. That may have
-// asked for no call yet, so that there is no turn.
-func (in inlet) meantTurn(id string) *turn {
-	if in.dropModel(id) && id != "" {
-		return in.openTurn(id)
-	}
-	return in.namedTurn(id)
 }
 
 // cancelledBy is what calls end with that a client cancels.

@@ -162,7 +162,7 @@ func TestErrorsAreListed(t *testing.T) {
 // codeMakers are the functions that take a code, and which argument it is: those of tools/fault, apierror.New for
 // statuses, and notice of tools/mcp. What is no code by its form is another function's of the same name.
 var (
-	codeMakers = map[string]int{"Invalidf": 0, "Failedf": 0, "Deniedf": 0, "NotFoundf": 0, "Preconditionf": 0, "noticef": 0, "notice": 0, "New": 1}
+	codeMakers = map[string]int{"Invalidf": 0, "Failedf": 0, "Deniedf": 0, "NotFoundf": 0, "Preconditionf": 0, "noticef": 0, "noticeOf": 1, "notice": 0, "New": 1}
 	codeForm   = regexp.MustCompile(`^[a-z0-9_]+$`)
 )
 
