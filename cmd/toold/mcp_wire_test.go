@@ -10,8 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // What comes in on standard input that no client should send.
@@ -136,5 +140,52 @@ func TestMCPCancelledUnanswered(t *testing.T) {
 	}
 	if answer := output(); answer["id"] != 7.0 || answer["result"] == nil {
 		t.Errorf("the first answer is %v", answer)
+	}
+}
+
+// TestMCPOneSocket: input and output may be one socket, as sshd has it, and be full.
+func TestMCPOneSocket(t *testing.T) {
+	t.Parallel()
+	environ, ws := home(t)
+	put(t, filepath.Join(ws, "a.txt"), strings.Repeat("the quick brown fox\n", 2000))
+	syscall.ForkLock.RLock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer ours.Close()
+	cmd := self(t, t.Context(), environ, ws, "mcp")
+	cmd.Stdin, cmd.Stdout = theirs, theirs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	const calls = 100
+	input := mcpHello
+	for i := range calls {
+		input += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"Read","arguments":{"file_path":%q}}}`+"\n", i+2, filepath.Join(ws, "a.txt"))
+	}
+	if _, err := ours.WriteString(input); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(ours)
+	for n := 0; n < calls; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("%v after %d of %d answers", err, n, calls)
+		}
+		if bytes.Contains(line, []byte(`{"toold/outcome":"ok"}`)) {
+			n++
+		}
+	}
+	_ = ours.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

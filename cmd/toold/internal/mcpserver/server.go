@@ -46,6 +46,7 @@ const spareHeap = 8 << 20
 // Serve serves one client until it hangs up or a signal comes. An anonymous session ends with it.
 func Serve(ctx context.Context, o Options) error {
 	defer runtime.KeepAlive(make([]byte, spareHeap))
+	runtime.GOMAXPROCS(1)           // a call goes through five goroutines, one after the other: a second thread would only be woken for it
 	l, err := o.Daemon.Connect(ctx) // a missing daemon is reported before anything is promised
 	if err != nil {
 		return err
@@ -58,7 +59,9 @@ func Serve(ctx context.Context, o Options) error {
 	signal.Notify(pipes, syscall.SIGPIPE)
 	defer signal.Stop(pipes)
 	b := newBridge(o, undecoded(o.Daemon.Redial(l)))
-	wire := newWire(o.Console.Stdin, o.Console.Stdout, b)
+	stdin, release := polled(o.Console.Stdin)
+	defer release()
+	wire := newWire(stdin, o.Console.Stdout, b)
 	if terminal.Open(o.Console.Stdin).Terminal {
 		o.Console.Say("MCP messages are read from the terminal, one a line; an MCP client starts this command itself")
 	}
