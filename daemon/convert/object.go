@@ -35,6 +35,9 @@ func structOf(value any) *structpb.Struct {
 	if value == nil {
 		return nil
 	}
+	if fields, ok := encodeFields(value); ok {
+		return wired(fields)
+	}
 	text, err := json.Marshal(value) // replaces what is not UTF-8
 	if err != nil {
 		return nil
@@ -49,6 +52,11 @@ func structOf(value any) *structpb.Struct {
 	if len(fields) > wiredStructured {
 		return omitted(len(text))
 	}
+	return wired(fields)
+}
+
+// wired returns a Struct that holds its fields encoded.
+func wired(fields []byte) *structpb.Struct {
 	wire := &structpb.Struct{}
 	wire.ProtoReflect().SetUnknown(fields)
 	return wire
@@ -60,6 +68,7 @@ type objectEncoder struct {
 	text []byte
 	at   int
 	out  []byte
+	cut  bool // something nests too deep and was left out
 }
 
 var (
@@ -81,19 +90,19 @@ func encodeObject(text []byte) ([]byte, error) {
 func (e *objectEncoder) object(depth int) error {
 	for e.at++; e.text[e.at] != '}'; {
 		e.comma()
-		entry := e.begin(tagField)
-		key := e.begin(tagField)
+		entry := begin(&e.out, tagField)
+		key := begin(&e.out, tagField)
 		if err := e.string(); err != nil {
 			return err
 		}
-		e.end(key)
+		end(&e.out, key)
 		e.at++ // the colon
-		value := e.begin(tagValue)
+		value := begin(&e.out, tagValue)
 		if err := e.value(depth + 1); err != nil {
 			return err
 		}
-		e.end(value)
-		e.end(entry)
+		end(&e.out, value)
+		end(&e.out, entry)
 	}
 	e.at++
 	return nil
@@ -102,11 +111,11 @@ func (e *objectEncoder) object(depth int) error {
 func (e *objectEncoder) list(depth int) error {
 	for e.at++; e.text[e.at] != ']'; {
 		e.comma()
-		value := e.begin(tagField)
+		value := begin(&e.out, tagField)
 		if err := e.value(depth + 1); err != nil {
 			return err
 		}
-		e.end(value)
+		end(&e.out, value)
 	}
 	e.at++
 	return nil
@@ -131,22 +140,23 @@ func (e *objectEncoder) value(depth int) (err error) {
 		e.at += len("false")
 		e.out = append(e.out, tagBool, 0)
 	case c == '"':
-		text := e.begin(tagString)
+		text := begin(&e.out, tagString)
 		err = e.string()
-		e.end(text)
+		end(&e.out, text)
 	case (c == '{' || c == '[') && depth == nested:
 		e.skip()
-		text := e.begin(tagString)
+		e.cut = true
+		text := begin(&e.out, tagString)
 		e.out = fmt.Appendf(e.out, "(left out: it nests deeper than %d levels)", nested)
-		e.end(text)
+		end(&e.out, text)
 	case c == '{':
-		object := e.begin(tagObject)
+		object := begin(&e.out, tagObject)
 		err = e.object(depth)
-		e.end(object)
+		end(&e.out, object)
 	case c == '[':
-		list := e.begin(tagList)
+		list := begin(&e.out, tagList)
 		err = e.list(depth)
-		e.end(list)
+		end(&e.out, list)
 	default:
 		err = e.number()
 	}
@@ -155,7 +165,7 @@ func (e *objectEncoder) value(depth int) (err error) {
 
 func (e *objectEncoder) number() error {
 	from := e.at
-	for c := e.text[e.at]; c != ',' && c != '}' && c != ']'; c = e.text[e.at] {
+	for e.at < len(e.text) && e.text[e.at] != ',' && e.text[e.at] != '}' && e.text[e.at] != ']' {
 		e.at++
 	}
 	n, err := strconv.ParseFloat(string(e.text[from:e.at]), 64)
@@ -163,23 +173,23 @@ func (e *objectEncoder) number() error {
 	return err
 }
 
-// begin begins a field of so many bytes as are written until end is called with its result.
-func (e *objectEncoder) begin(tag byte) (from int) {
-	e.out = append(e.out, tag, 0)
-	return len(e.out)
+// begin begins a field of so many bytes as are written to out until end is called with its result.
+func begin(out *[]byte, tag byte) (from int) {
+	*out = append(*out, tag, 0)
+	return len(*out)
 }
 
-func (e *objectEncoder) end(from int) {
-	size := len(e.out) - from
+func end(out *[]byte, from int) {
+	size := len(*out) - from
 	if size < 1<<7 { // as most are: the length fits into the byte that was left for it
-		e.out[from-1] = byte(size)
+		(*out)[from-1] = byte(size)
 		return
 	}
 	var length [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(length[:], uint64(size))
-	e.out = append(e.out, length[1:n]...)
-	copy(e.out[from-1+n:], e.out[from:from+size])
-	copy(e.out[from-1:], length[:n])
+	*out = append(*out, length[1:n]...)
+	copy((*out)[from-1+n:], (*out)[from:from+size])
+	copy((*out)[from-1:], length[:n])
 }
 
 // string writes the content of the string at the position.

@@ -32,7 +32,12 @@ const ShownNames = 256 << 10
 const ShownAnswer = 16 << 10
 
 // Clean makes text valid UTF-8, as the wire wants it.
-func Clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+func Clean(text string) string {
+	if utf8.ValidString(text) { // a fifth of the cost
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
 
 // displayed is Visible with marks in place of what looks like a secret: for what the daemon itself
 // says of a call. What a call was given and what it gives back stay as they are.
