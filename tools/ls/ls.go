@@ -3,18 +3,15 @@
 package ls
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/walk"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
@@ -70,15 +67,12 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	tree, err := env.Files.Tree(in.Path)
+	dir, err := env.Files.OpenDir(in.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	defer tree.Close()
-	if tree.Single != "" {
-		return tools.Result{}, fault.Invalidf("not_a_directory", "%s is not a directory. Open it with Read, or list %s.", tree.Path.Shown(), filepath.Dir(tree.Path.Shown())).At("/path")
-	}
-	l := lister{rules: rules, tree: tree, Listing: Listing{Path: tree.Path.Name()}}
+	defer func() { _ = dir.Close() }() // it was only read
+	l := lister{rules: rules, dir: dir, Listing: Listing{Path: dir.Path.Name()}}
 	if err := l.list(ctx); err != nil {
 		l.Incomplete = true
 		l.Reasons = append(l.Reasons, err.Error())
@@ -92,112 +86,117 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 type lister struct {
 	Listing
 	rules walk.Rules
-	tree  *workspace.Tree
-	first []fs.DirEntry // at most twice maxEntries
+	dir   *workspace.Dir
+	first []found // at most twice maxEntries
+}
+
+// found is an entry that the directory has.
+type found struct {
+	name string
+	kind fs.FileMode // type bits
 }
 
 // list reads the directory until ctx ends.
 func (l *lister) list(ctx context.Context) error {
-	for e, err := range workspace.Entries(l.tree.Root.Open(".")) {
+	err := l.dir.Each(func(name string, kind fs.FileMode) bool {
 		if ctx.Err() != nil {
-			break
+			return false
 		}
 		switch {
-		case err != nil:
-			return fmt.Errorf("could not be read to its end: %w", workspace.Cause(err))
-		case l.tree.Hidden(e.Name()):
-		case l.rules.Match(e.Name(), e.IsDir()) == walk.Ignored:
+		case l.dir.Hidden(name):
+		case l.rules.Match(name, kind.IsDir()) == walk.Ignored:
 			l.Ignored++
-		case l.tree.ReadDenied(e.Name(), e.Type()):
+		case l.dir.ReadDenied(name, kind):
 			l.Denied++
 		default:
 			l.Total++
-			if l.first = append(l.first, e); len(l.first) > 2*maxEntries {
+			if l.first = append(l.first, found{name, kind}); len(l.first) > 2*maxEntries {
 				l.trim()
 			}
 		}
-	}
-	if ctx.Err() != nil {
+		return true
+	})
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("stopped before the end: %w", context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("could not be read to its end: %w", err)
 	}
 	return nil
 }
 
-// trim sorts the entries and drops what no result will show.
+// trim sorts the entries, directories first, and drops what no result will show.
 func (l *lister) trim() {
-	slices.SortFunc(l.first, directoriesFirst)
-	l.first = l.first[:min(maxEntries, len(l.first))]
-}
-
-func directoriesFirst(a, b fs.DirEntry) int {
-	kind := func(e fs.DirEntry) int {
-		if e.IsDir() {
-			return 0
+	slices.SortFunc(l.first, func(a, b found) int {
+		if a.kind.IsDir() == b.kind.IsDir() {
+			return strings.Compare(a.name, b.name)
+		}
+		if a.kind.IsDir() {
+			return -1
 		}
 		return 1
-	}
-	return cmp.Or(cmp.Compare(kind(a), kind(b)), cmp.Compare(a.Name(), b.Name()))
+	})
+	l.first = l.first[:min(maxEntries, len(l.first))]
 }
 
 // look reads the metadata of the listed entries. An entry that has vanished meanwhile has none.
 func (l *lister) look() {
-	l.Entries = make([]Entry, 0, len(l.first))
-	for _, e := range l.first {
-		entry := Entry{Name: workspace.NameOf(e.Name()), Type: "other"}
+	l.Entries = make([]Entry, len(l.first))
+	for i, found := range l.first {
+		entry := &l.Entries[i]
+		entry.Name, entry.Type = workspace.NameOf(found.name), "other"
 		switch {
-		case e.IsDir():
+		case found.kind.IsDir():
 			entry.Type = "directory"
-		case e.Type().IsRegular():
-			entry.Type = "file"
-			if info, err := l.tree.Root.Lstat(e.Name()); err == nil {
-				entry.Size = info.Size()
-			}
-		case e.Type()&fs.ModeSymlink != 0:
+		case found.kind.IsRegular():
+			entry.Type, entry.Size = "file", l.dir.Size(found.name)
+		case found.kind&fs.ModeSymlink != 0:
 			entry.Type = "link"
-			if target, err := l.tree.Root.Readlink(e.Name()); err == nil {
+			if target := l.dir.Target(found.name); target != "" {
 				entry.Target = workspace.NameOf(target)
 			}
 		}
-		l.Entries = append(l.Entries, entry)
 	}
 }
 
 func (l *lister) text() string {
-	lines := []string{strings.TrimSuffix(l.Path, "/") + "/"}
-	for _, e := range l.Entries {
-		lines = append(lines, "  "+e.line())
+	text := make([]byte, 0, 32*(len(l.Entries)+4))
+	text = append(append(text, strings.TrimSuffix(l.Path, "/")...), '/')
+	for i := range l.Entries {
+		text = l.Entries[i].appendLine(append(text, "\n  "...))
 	}
 	if len(l.Entries) == 0 && !l.Incomplete {
-		lines = append(lines, "(empty)")
+		text = append(text, "\n(empty)"...)
 	}
 	if more := l.Total - int64(len(l.Entries)); more > 0 {
-		lines = append(lines, fmt.Sprintf("(%d more entries of %d; use Glob to find files by name)", more, l.Total))
+		text = fmt.Appendf(text, "\n(%d more entries of %d; use Glob to find files by name)", more, l.Total)
 	}
 	if l.Ignored > 0 {
-		lines = append(lines, fmt.Sprintf("(%d left out by ignore)", l.Ignored))
+		text = fmt.Appendf(text, "\n(%d left out by ignore)", l.Ignored)
 	}
 	if l.Denied > 0 {
 		them := "them"
 		if l.Denied == 1 {
 			them = "it"
 		}
-		lines = append(lines, fmt.Sprintf("(%d left out because a rule denies reading %s)", l.Denied, them))
+		text = fmt.Appendf(text, "\n(%d left out because a rule denies reading %s)", l.Denied, them)
 	}
 	if l.Incomplete {
-		lines = append(lines, "Incomplete: "+strings.Join(l.Reasons, "; ")+".")
+		text = fmt.Appendf(text, "\nIncomplete: %s.", strings.Join(l.Reasons, "; "))
 	}
-	return strings.Join(lines, "\n")
+	return string(text)
 }
 
-func (e Entry) line() string {
+func (e *Entry) appendLine(line []byte) []byte {
+	line = append(line, e.Name...)
 	switch e.Type {
 	case "directory":
-		return e.Name + "/"
+		return append(line, '/')
 	case "file":
-		return fmt.Sprintf("%s (%s)", e.Name, text.Count(e.Size, "byte"))
+		return append(text.AppendCount(append(line, " ("...), e.Size, "byte"), ')')
 	case "link":
-		return e.Name + " -> " + e.Target
+		return append(append(line, " -> "...), e.Target...)
 	default:
-		return e.Name + " (neither file, directory nor link)"
+		return append(line, " (neither file, directory nor link)"...)
 	}
 }

@@ -31,6 +31,13 @@ var doors = map[string]func(t *testing.T, v *workspace.View, name string) error{
 		_, err := v.Change(t.Context(), name, become("new"))
 		return err
 	},
+	"OpenDir": func(_ *testing.T, v *workspace.View, name string) error {
+		dir, err := v.OpenDir(name)
+		if err == nil {
+			dir.Close()
+		}
+		return err
+	},
 	"Tree": func(_ *testing.T, v *workspace.View, name string) error {
 		tree, err := v.Tree(name)
 		if err == nil {

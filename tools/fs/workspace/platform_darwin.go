@@ -4,10 +4,13 @@ package workspace
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // isMadeUp returns false: there is no procfs.
@@ -33,6 +36,39 @@ func liesAt(f *os.File, real string) bool {
 // openReal opens the real path, which leads through no link: if one was put there since, the error is
 // errMoved.
 func (w *Workspace) openReal(real string, flag int) (*os.File, error) { return w.openBelow(real, flag) }
+
+// openDirectoryReal opens the directory at the real path as openReal does, and returns its
+// descriptor.
+func (w *Workspace) openDirectoryReal(real string) (fd int, err error) {
+	f, err := w.openBelow(real, openDirectory)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	err = withDescriptor(f, func(from int) (err error) {
+		fd, err = unix.FcntlInt(uintptr(from), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
+}
+
+// readDirectory calls each for the entries of an open directory until it returns false. kind has type
+// bits.
+func readDirectory(fd int, each func(name string, kind fs.FileMode) bool) error {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	for e, err := range Entries(os.NewFile(uintptr(own), "directory"), nil) {
+		if err != nil {
+			return err
+		}
+		if !each(e.Name(), e.Type()) {
+			break
+		}
+	}
+	return nil
+}
 
 // stateFile returns an open file that holds data and has no name.
 func stateFile(data []byte) (*os.File, error) {

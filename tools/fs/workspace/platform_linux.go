@@ -3,11 +3,14 @@
 package workspace
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,12 +41,23 @@ func isMagic(dir string) bool {
 
 // liesAt reports whether f is now the file at the real path. The kernel has the path of f, whatever
 // name it was opened by; where several names lead to one file, the kernel may spell it differently.
-func liesAt(f *os.File, real string) bool {
-	var held string
-	err := withDescriptor(f, func(fd int) (err error) {
-		held, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-		return err
+func liesAt(f *os.File, real string) (is bool) {
+	err := withDescriptor(f, func(fd int) error {
+		is = isAt(fd, real)
+		return nil
 	})
+	return err == nil && is
+}
+
+// isAt does what liesAt does, for a descriptor.
+func isAt(fd int, real string) bool {
+	link := "/proc/self/fd/" + strconv.Itoa(fd)
+	var short [256]byte
+	n, err := unix.Readlink(link, short[:])
+	if err == nil && string(short[:n]) == real {
+		return true
+	}
+	held, err := os.Readlink(link)
 	return err == nil && (held == real || respelled(held) == real)
 }
 
@@ -51,23 +65,112 @@ func liesAt(f *os.File, real string) bool {
 // ELOOP. Where a directory does not tell case apart, another file may have come under another spelling:
 // then it is errMoved.
 func (w *Workspace) openReal(real string, flag int) (*os.File, error) {
+	fd, err := openat2(real, flag)
+	if notOffered(err) {
+		return w.openBelow(real, flag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), real), nil
+}
+
+// openDirectoryReal opens the directory at the real path as openReal does, and returns its
+// descriptor. An os.File would need two more system calls.
+func (w *Workspace) openDirectoryReal(real string) (fd int, err error) {
+	if fd, err = openat2(real, openDirectory); !notOffered(err) {
+		return fd, err
+	}
+	f, err := w.openBelow(real, openDirectory)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	err = withDescriptor(f, func(from int) (err error) {
+		fd, err = unix.FcntlInt(uintptr(from), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
+}
+
+// notOffered reports whether the error of openat2 is one of Linux before 5.6, or of what filters
+// system calls.
+func notOffered(err error) bool { return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) }
+
+func openat2(real string, flag int) (fd int, err error) {
 	how := unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS}
 	for {
-		fd, err := unix.Openat2(unix.AT_FDCWD, real, &how)
-		switch err {
-		case nil:
-			f := os.NewFile(uintptr(fd), real)
-			if !liesAt(f, real) {
-				return nil, errors.Join(errMoved, f.Close())
-			}
-			return f, nil
-		case unix.EINTR:
-		case unix.ENOSYS, unix.EPERM: // of Linux before 5.6, and of what filters system calls
-			return w.openBelow(real, flag)
+		switch fd, err = unix.Openat2(unix.AT_FDCWD, real, &how); {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return -1, &fs.PathError{Op: "openat2", Path: real, Err: err}
+		case !isAt(fd, real):
+			return -1, errors.Join(errMoved, unix.Close(fd))
 		default:
-			return nil, &fs.PathError{Op: "openat2", Path: real, Err: err}
+			return fd, nil
 		}
 	}
+}
+
+// readDirectory calls each for the entries of an open directory until it returns false. kind has type
+// bits.
+func readDirectory(fd int, each func(name string, kind fs.FileMode) bool) error {
+	buf := entryBuffers.Get().(*[8 << 10]byte)
+	defer entryBuffers.Put(buf)
+	for {
+		n, err := unix.ReadDirent(fd, buf[:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		names := string(buf[:n]) // one for all of them
+		for at := 0; at < n; {
+			// struct linux_dirent64: inode, offset, length of the record, type, name, NUL
+			size := int(binary.NativeEndian.Uint16(buf[at+16:]))
+			name := names[at+19 : at+size]
+			name = name[:strings.IndexByte(name, 0)]
+			kind := kindOf(fd, name, buf[at+18])
+			if at += size; name != "." && name != ".." && kind != vanished && !each(name, kind) {
+				return nil
+			}
+		}
+	}
+}
+
+// entryBuffers are reused from directory to directory.
+var entryBuffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
+
+// vanished stands for the type of an entry that is not there any more.
+const vanished = ^fs.FileMode(0)
+
+// kindOf returns the type bits for the type of a directory entry. Some file systems have none there.
+func kindOf(fd int, name string, of byte) fs.FileMode {
+	if of == unix.DT_UNKNOWN {
+		var s unix.Stat_t
+		if unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			return vanished
+		}
+		of = byte(s.Mode & unix.S_IFMT >> 12) // the two have the same numbers
+	}
+	switch of {
+	case unix.DT_REG:
+		return 0
+	case unix.DT_DIR:
+		return fs.ModeDir
+	case unix.DT_LNK:
+		return fs.ModeSymlink
+	case unix.DT_FIFO:
+		return fs.ModeNamedPipe
+	case unix.DT_SOCK:
+		return fs.ModeSocket
+	case unix.DT_CHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	case unix.DT_BLK:
+		return fs.ModeDevice
+	}
+	return fs.ModeIrregular
 }
 
 // stateFile returns an open file that holds data and has no name.

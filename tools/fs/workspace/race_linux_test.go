@@ -118,7 +118,7 @@ func race(t *testing.T, r *racing) {
 	var all sync.WaitGroup
 	for _, work := range []func(round int){
 		r.swapDirectories, r.swapFiles, r.turnLink,
-		r.readOne, r.readTree, r.walk, r.ask, r.writeOne, r.writeNew,
+		r.readOne, r.readTree, r.list, r.walk, r.ask, r.writeOne, r.writeNew,
 	} {
 		all.Go(func() {
 			for round := 0; ctx.Err() == nil && !t.Failed(); round++ {
@@ -269,6 +269,24 @@ func (r *racing) readTree(int) {
 		data, _ := io.ReadAll(f)
 		f.Close()
 		r.took(data, nil)
+	}
+}
+
+func (r *racing) list(int) {
+	dir, err := r.view(r.all).OpenDir("dir")
+	if err != nil {
+		r.took(nil, err)
+		return
+	}
+	defer dir.Close()
+	err = dir.Each(func(name string, _ fs.FileMode) bool {
+		if name == "filx" || dir.Size(name) == int64(len(theirs)) {
+			r.t.Errorf("%s was listed", name)
+		}
+		return true
+	})
+	if err != nil {
+		r.t.Error(err)
 	}
 }
 

@@ -3,10 +3,13 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -15,36 +18,52 @@ import (
 
 // A Tree is a directory opened for walking, or one file in it. The caller closes it.
 type Tree struct {
-	Root       *os.Root
-	Path       Path   // the named directory or file
-	Real       string // real path of Root
-	Single     string // base name of the file if a file was named; empty: the whole directory
+	within
+	Root   *os.Root
+	Single string // base name of the file if a file was named; empty: the whole directory
+}
+
+// within is a directory, and what in it must not be shown.
+type within struct {
+	Path       Path   // what was named: the directory, or a file in it
+	Real       string // real path of the directory
 	ws         *Workspace
 	buffers    *Buffers
-	hidden     map[string]bool
+	hidden     []string // below Real
 	readDenied func(real string) string
 }
 
-// Hidden reports whether the directory at path, below Root and with slashes, is the daemon's own. A
+// Hidden reports whether the directory at path, below Real and with slashes, is the daemon's own. A
 // walk must skip it and everything below it.
-func (t *Tree) Hidden(path string) bool { return t.hidden[path] }
+func (t *within) Hidden(path string) bool { return slices.Contains(t.hidden, path) }
 
-// ReadDenied reports whether a rule denies reading the entry at path, below Root and with slashes.
+// ReadDenied reports whether a rule denies reading the entry at path, below Real and with slashes.
 // kind holds the type bits; for a link, a rule about its target counts too. A walk must skip the
 // entry and everything below it, never open it, and report how many it has skipped. ReadDenied is
 // safe for concurrent use.
-func (t *Tree) ReadDenied(path string, kind fs.FileMode) bool {
+func (t *within) ReadDenied(path string, kind fs.FileMode) bool {
 	return t.readDenied != nil && t.ws.whyReadDenied(filepath.Join(t.Real, path), kind, t.readDenied) != ""
 }
 
 // Guarded reports whether any rule denies reading, so that ReadDenied could return true. A file
 // that is opened by name, and not through Root, could then be such a file.
-func (t *Tree) Guarded() bool { return t.readDenied != nil }
+func (t *within) Guarded() bool { return t.readDenied != nil }
 
-// Bound returns the real path of the session's directory for temporary files that Root is or lies
+// Bound returns the real path of the session's directory for temporary files that Real is or lies
 // in; empty: none. What lies around that directory is the daemon's.
-func (t *Tree) Bound() string {
+func (t *within) Bound() string {
 	return pathname.Deepest(t.ws.scratch(), t.Real)
+}
+
+// within returns the directory at the real path, on the way to p.
+func (v *View) within(p Path, real string) within {
+	t := within{Path: p, Real: real, ws: v.ws, buffers: v.buffers, readDenied: v.grant.ReadDenied}
+	for _, dir := range v.ws.hidden {
+		if pathname.Within(real, dir) {
+			t.hidden = append(t.hidden, cmp.Or(strings.TrimPrefix(dir[len(real):], "/"), "."))
+		}
+	}
+	return t
 }
 
 // Close closes the directory.
@@ -55,10 +74,22 @@ func (t *Tree) Close() error { return t.Root.Close() }
 // path_not_found (Details: NotFound), not_regular, permission_denied, rule_denied, undeclared, and
 // those of Resolve.
 func (v *View) Tree(name string) (*Tree, error) {
-	p, err := v.reach(name, v.grant.Reads, v.grant.Writes)
+	p, err := v.readable(name)
 	if err != nil {
 		return nil, err
 	}
+	t, err := v.treeOf(p)
+	if err != nil {
+		return nil, err
+	}
+	if t.Root, err = v.openDir(t.Real, p); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// treeOf returns the tree at p, which is not open yet.
+func (v *View) treeOf(p Path) (*Tree, error) {
 	info, err := os.Lstat(p.Real)
 	inEditor := (!p.Exists || err != nil) && v.buffers.at(p.Real) != nil
 	switch {
@@ -67,22 +98,12 @@ func (v *View) Tree(name string) (*Tree, error) {
 		missing := v.notFound(p)
 		missing.Code = "path_not_found"
 		return nil, missing
-	case !info.IsDir() && !info.Mode().IsRegular():
+	case info.IsDir():
+		return &Tree{within: v.within(p, p.Real)}, nil
+	case !info.Mode().IsRegular():
 		return nil, notRegular(p, info)
 	}
-	t := &Tree{Path: p, Real: p.Real, ws: v.ws, buffers: v.buffers, hidden: map[string]bool{}, readDenied: v.grant.ReadDenied}
-	if inEditor || !info.IsDir() {
-		t.Real, t.Single = filepath.Dir(p.Real), filepath.Base(p.Real)
-	}
-	for _, dir := range v.ws.hidden {
-		if rel, err := filepath.Rel(t.Real, dir); err == nil {
-			t.hidden[rel] = true
-		}
-	}
-	if t.Root, err = v.openDir(t.Real, p); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return &Tree{within: v.within(p, filepath.Dir(p.Real)), Single: filepath.Base(p.Real)}, nil
 }
 
 // openDir opens the directory at the real path and checks that it was not replaced. p is for

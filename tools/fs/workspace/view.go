@@ -41,8 +41,8 @@ type Grant struct {
 type Grantee struct {
 	Real string
 	Tree bool // includes everything below it
-	// Name, unless it is empty, is the name that led to Path when it was judged. Open and Look
-	// take Path for it: what they open is what was judged, wherever the name leads by then.
+	// Name, unless it is empty, is the name that led to Path when it was judged. Open, OpenDir, Look
+	// and Tree take Path for it: what they open is what was judged, wherever the name leads by then.
 	Name string
 	Path Path
 }
@@ -238,15 +238,18 @@ func (v *View) Open(name string) (*File, error) {
 // find resolves name, which the call may read, and returns its buffer, or nil if no editor holds the
 // file open.
 func (v *View) find(name string) (p Path, b *buffer, err error) {
-	if i := slices.IndexFunc(v.grant.Reads, func(g Grantee) bool { return g.Name != "" && g.Name == name }); i >= 0 {
-		p, err = v.granted(v.grant.Reads[i].Path, v.grant.Reads)
-	} else {
-		p, err = v.reach(name, v.grant.Reads, v.grant.Writes)
-	}
-	if err == nil {
+	if p, err = v.readable(name); err == nil {
 		b, err = v.buffer(p)
 	}
 	return p, b, err
+}
+
+// readable returns where name leads, which the call may read.
+func (v *View) readable(name string) (Path, error) {
+	if i := slices.IndexFunc(v.grant.Reads, func(g Grantee) bool { return g.Name != "" && g.Name == name }); i >= 0 {
+		return v.granted(v.grant.Reads[i].Path, v.grant.Reads)
+	}
+	return v.reach(name, v.grant.Reads, v.grant.Writes)
 }
 
 // reach resolves name and checks it against the lists of the grant.

@@ -275,6 +275,17 @@ func TestTree(t *testing.T) {
 		}
 		tree.Close()
 	}
+	for name, want := range map[string]string{
+		"fifo": "not_regular", "dir": "", ".": "", "link": "", "link/file": "not_a_directory", "none": "path_not_found", "none/none": "path_not_found", "..": "undeclared",
+	} {
+		dir, err := s.view().OpenDir(name)
+		if code(err) != want {
+			t.Errorf("OpenDir(%q): %v, want %q", name, err, want)
+		}
+		if err == nil {
+			dir.Close()
+		}
+	}
 }
 
 // TestClaimedSize: a sparse file claims more than the machine has; nothing is taken for it.
