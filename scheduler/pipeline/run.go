@@ -27,6 +27,7 @@ import (
 // while the call holds no slot, and alone waits until nothing else of the session runs. The error
 // is the cause with which the call's siblings are to be aborted; nil: they go on.
 func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func() error) (abort error) {
+	growStack()
 	defer trace.StartRegion(ctx, "call").End()
 	c.ahead.stop()
 	c.mu.Lock()
