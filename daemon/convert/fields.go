@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -129,23 +130,36 @@ func (e *fieldEncoder) object(v reflect.Value, layout structLayout, depth int) b
 	for i := range layout {
 		f := &layout[i]
 		field := v.Field(f.index)
-		if f.omitEmpty && isEmpty(field) {
+		if f.omitEmpty && isEmpty(field) || f.plain && e.short(f.key, field) {
 			continue
-		}
-		encode := (*fieldEncoder).value
-		if !f.plain {
-			encode = (*fieldEncoder).other
 		}
 		entry := begin(&e.out, tagField)
 		e.out = append(e.out, f.key...)
 		value := begin(&e.out, tagValue)
-		if !encode(e, field, depth+1) {
+		if f.plain && !e.value(field, depth+1) || !f.plain && !e.other(field, depth+1) {
 			return false
 		}
 		end(&e.out, value)
 		end(&e.out, entry)
 	}
 	return len(e.out) <= largestByFields
+}
+
+// short encodes an entry with a short text, as most have, with all lengths known beforehand; false:
+// it is not one.
+func (e *fieldEncoder) short(key []byte, v reflect.Value) bool {
+	if v.Kind() != reflect.String || len(key)+v.Len() > 1<<7-5 {
+		return false
+	}
+	text := v.String()
+	if !utf8.ValidString(text) {
+		return false
+	}
+	size := byte(len(text))
+	e.out = append(e.out, tagField, byte(len(key))+size+4)
+	e.out = append(append(e.out, key...), tagValue, size+2, tagString, size)
+	e.out = append(e.out, text...)
+	return true
 }
 
 // isEmpty reports whether omitempty leaves the value out.
@@ -180,14 +194,7 @@ func (e *fieldEncoder) value(v reflect.Value, depth int) bool {
 	case reflect.Slice:
 		return e.list(v, depth)
 	case reflect.Struct:
-		layout := layoutOf(v.Type())
-		if layout == nil {
-			return e.other(v, depth)
-		}
-		object := begin(&e.out, tagObject)
-		ok := depth < nested && e.object(v, layout, depth)
-		end(&e.out, object)
-		return ok
+		return e.structure(v, layoutOf(v.Type()), depth)
 	default:
 		n := 0.
 		if v.CanInt() {
@@ -200,15 +207,35 @@ func (e *fieldEncoder) value(v reflect.Value, depth int) bool {
 	return true
 }
 
+// structure encodes a struct as a Value.
+func (e *fieldEncoder) structure(v reflect.Value, layout structLayout, depth int) bool {
+	if layout == nil {
+		return e.other(v, depth)
+	}
+	object := begin(&e.out, tagObject)
+	ok := depth < nested && e.object(v, layout, depth)
+	end(&e.out, object)
+	return ok
+}
+
+// elementSize is about what an element of a list takes, in bytes.
+const elementSize = 64
+
 func (e *fieldEncoder) list(v reflect.Value, depth int) bool {
 	if v.IsNil() {
 		e.out = append(e.out, tagNull, 0)
 		return true
 	}
+	encode := e.value
+	if element := v.Type().Elem(); element.Kind() == reflect.Struct {
+		layout := layoutOf(element)
+		encode = func(v reflect.Value, depth int) bool { return e.structure(v, layout, depth) }
+	}
 	list := begin(&e.out, tagList)
+	e.out = slices.Grow(e.out, v.Len()*elementSize)
 	for i := range v.Len() {
 		value := begin(&e.out, tagField)
-		if depth == nested || !e.value(v.Index(i), depth+1) {
+		if depth == nested || !encode(v.Index(i), depth+1) {
 			return false
 		}
 		end(&e.out, value)
