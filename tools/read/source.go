@@ -49,8 +49,9 @@ const (
 type source struct {
 	file     *workspace.File
 	kind     kind
-	media    string    // media type
+	media    string    // media type; empty: it is text
 	sample   []byte    // the beginning of the file
+	all      bool      // sample is all of it
 	rest     io.Reader // what follows sample
 	encoding text.Encoding
 	hash     workspace.Hasher
@@ -97,20 +98,38 @@ func open(env *tools.Env, in input) (*source, error) {
 }
 
 func (s *source) begin(in input) error {
-	if s.file.Kernel {
-		if err := s.readKernel(); err != nil {
-			return err
-		}
-	} else {
-		b := s.buffer()
-		n, err := io.ReadFull(s.file, b)
-		if s.sample = b[:n]; err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return s.broken(err)
-		}
+	if err := s.readSample(); err != nil {
+		return err
 	}
 	encoding, isText := text.Detect(s.sample)
 	s.encoding = encoding
 	return s.classify(in, isText)
+}
+
+// readSample reads the beginning of the file. A small file is read to where it ended when it was
+// opened, and kept for the time when the call opens it again.
+func (s *source) readSample() error {
+	size := s.file.Info.Size()
+	var into []byte
+	switch s.sample = s.file.Kept(); {
+	case s.file.Kernel:
+		return s.readKernel()
+	case s.sample != nil:
+		s.all = true
+		return nil
+	case size > 0 && size <= chunk:
+		s.all, into = true, make([]byte, size)
+	default:
+		into = s.buffer()
+	}
+	n, err := io.ReadFull(s.file, into)
+	if s.sample = into[:n]; err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return s.broken(err)
+	}
+	if s.all {
+		s.file.Keep(s.sample)
+	}
+	return nil
 }
 
 // readKernel reads the whole of a file that the kernel generates, within its limits.
@@ -136,14 +155,19 @@ type Binary struct {
 	Size      int64  `json:"size"` // bytes
 }
 
+// asPDF is how PDF documents begin, whose bytes may all be text.
+var asPDF = []byte("%PDF-")
+
 // classify determines how the file is shown, or why it is not.
 func (s *source) classify(in input, isText bool) error {
 	name, size := s.file.Path.Shown(), s.file.Info.Size()
-	s.media = text.MediaType(s.sample)
+	if !isText || bytes.HasPrefix(s.sample, asPDF) {
+		s.media = text.MediaType(s.sample)
+	}
 	switch {
 	case s.media == "application/pdf":
 		s.kind = documentFile
-	case image.Shown(s.media) && !isText: // otherwise it is text that happens to begin like an image
+	case image.Shown(s.media): // text that happens to begin like one is text
 		s.kind = imageFile
 	case isText && strings.EqualFold(filepath.Ext(name), ".ipynb"):
 		s.kind, s.media = notebookFile, "application/x-ipynb+json"
@@ -171,6 +195,10 @@ func (s *source) broken(err error) error {
 // read passes the file's text to the page until the page is full. If the file is not too large, it
 // is then read to its end, for its hash.
 func (s *source) read(ctx context.Context, p *page) error {
+	if ctx.Err() == nil && s.all && s.encoding.Decoder() == nil {
+		s.readAll(p)
+		return nil
+	}
 	var from io.Reader = &tap{s: s, from: io.MultiReader(bytes.NewReader(s.sample), s.rest)}
 	if d := s.encoding.Decoder(); d != nil {
 		from = transform.NewReader(from, d)
@@ -194,6 +222,15 @@ func (s *source) read(ctx context.Context, p *page) error {
 			return nil
 		}
 	}
+}
+
+// readAll does what read does, with a sample that is the whole file, in UTF-8.
+func (s *source) readAll(p *page) {
+	p.out.Grow(int(min(int64(len(s.sample))*5/4+closing, int64(p.chars+closing))))
+	p.take(s.sample)
+	p.end()
+	_, _ = s.hash.Write(s.sample) // a digest never fails
+	s.bytes, s.kept, s.ended = int64(len(s.sample)), s.sample, true
 }
 
 // A tap is the source's raw bytes; what is read through it is counted, hashed and, if it is short,

@@ -55,6 +55,78 @@ func TestOpenAgain(t *testing.T) {
 	}
 }
 
+// TestKeptContent keeps a content, and opens the file again after something has happened to it.
+func TestKeptContent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, v *workspace.View, file string)
+		kept   bool
+	}{
+		{"nothing", func(*testing.T, *workspace.View, string) {}, true},
+		{"written", func(t *testing.T, _ *workspace.View, file string) { put(t, file, "behind") }, false},
+		{"written, with its time put back", func(t *testing.T, _ *workspace.View, file string) {
+			info, err := os.Stat(file)
+			put(t, file, "behind")
+			if err == nil {
+				err = os.Chtimes(file, info.ModTime(), info.ModTime())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}, false},
+		{"replaced", func(t *testing.T, _ *workspace.View, file string) {
+			put(t, file+".new", "behind")
+			rename(t, file+".new", file)
+		}, false},
+		{"the call has waited", func(_ *testing.T, v *workspace.View, _ string) { v.Release() }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			file := filepath.Join(s.root, "file")
+			put(t, file, "before")
+			v := s.view()
+			defer v.Release()
+			open := func() *workspace.File {
+				f, err := v.Open(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			}
+			kept := func() bool {
+				f := open()
+				defer f.Close()
+				if f.Kept() != nil {
+					return true
+				}
+				content, err := io.ReadAll(f)
+				if err != nil || len(content) != len("before") {
+					t.Fatalf("%q, %v", content, err)
+				}
+				f.Keep(content)
+				return false
+			}
+			for !kept() && t.Context().Err() == nil { // until the file has not been changed for a while
+			}
+			c.change(t, v, file)
+			f := open()
+			defer f.Close()
+			if f.Kept() != nil {
+				if !c.kept || string(f.Kept()) != "before" {
+					t.Errorf("%q is kept", f.Kept())
+				}
+				return
+			}
+			content, err := io.ReadAll(f)
+			if want := map[bool]string{true: "kept", false: "behind"}[c.kept]; err != nil || string(content) != want && c.name != "the call has waited" {
+				t.Errorf("%q, %v, want %q", content, err, want)
+			}
+		})
+	}
+}
+
 // TestOpensWhatWasJudged exchanges the link that was judged: its old target is opened.
 func TestOpensWhatWasJudged(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -159,7 +160,21 @@ type File struct {
 	// meaningless, and it may have no end.
 	Kernel bool
 	view   *View // which keeps it when it is closed; nil: none does
+	// read is what Keep was called with.
+	read []byte
 }
+
+// Keep keeps the content, which was read to its end, for the next Open of the view. content must not
+// be modified any more.
+func (f *File) Keep(content []byte) {
+	if time.Since(StateOf(f.Info).Ctime) > fresh { // else a change may leave the times as they are
+		f.read = content
+	}
+}
+
+// Kept returns the content that was kept when the call opened the file before, if the file has not
+// changed since; nil: it has to be read.
+func (f *File) Kept() []byte { return f.read }
 
 // Close closes the file. The view that has opened it may keep the descriptor until Release, for the
 // next Open.
@@ -203,7 +218,11 @@ func (v *View) again(p Path) *File {
 	v.kept = nil
 	info, err := os.Lstat(p.Real)
 	if err == nil && os.SameFile(info, f.Info) {
-		if _, err = f.Seek(0, io.SeekStart); err == nil {
+		if f.read == nil || !StateOf(info).sameFacts(StateOf(f.Info)) {
+			f.read = nil
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err == nil {
 			f.Path, f.Info = p, info
 			return f
 		}
