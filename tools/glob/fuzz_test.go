@@ -1,6 +1,11 @@
 package glob
 
 import (
+	"bytes"
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,6 +47,31 @@ func FuzzPattern(f *testing.F) {
 		}
 		if want := doublestar.MatchUnvalidated(text, path); want != blunts {
 			t.Fatalf("pattern %q, path %q: got %v, doublestar says %v", text, path, blunts, want)
+		}
+	})
+}
+
+// FuzzNewest selects and sorts matches, and compares with the order of their whole paths.
+func FuzzNewest(f *testing.F) {
+	f.Add([]byte("a/b\x00a\x01a/b/c\x00a/\x02z"), uint8(2))
+	f.Fuzz(func(t *testing.T, data []byte, n uint8) {
+		var list []match
+		for i, path := range bytes.Split(data, []byte{0}) {
+			dir, name := filepath.Split(string(path))
+			list = append(list, match{dir, name + strconv.Itoa(i), int64(len(path) % 3)})
+		}
+		want := slices.Clone(list)
+		slices.SortFunc(want, func(a, b match) int {
+			return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(a.dir+a.name, b.dir+b.name))
+		})
+		first := min(int(n)+1, len(list))
+		selectFirst(list, first)
+		if list[first-1] != want[first-1] {
+			t.Fatalf("%+v is the match %d, want %+v", list[first-1], first, want[first-1])
+		}
+		slices.SortFunc(list[:first], func(a, b match) int { return a.compare(&b) })
+		if !slices.Equal(list[:first], want[:first]) {
+			t.Fatalf("%+v, want %+v", list[:first], want[:first])
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -92,13 +91,32 @@ type finder struct {
 
 	mu     sync.Mutex
 	newest []match // fewer than twice maxFiles
-	last   match   // the last that a result can show; no path: any file is shown
+	last   match   // the last that a result can show; no name: any file is shown
 	total  int64
 }
 
+// match is a file that the pattern matches: its path is dir and name, which are put together only if
+// it is shown.
 type match struct {
-	path     string
-	modified int64 // nanoseconds
+	dir, name string
+	modified  int64 // nanoseconds
+}
+
+// compare orders matches as they are shown: the newest first, those of one time by their paths.
+func (m *match) compare(o *match) int {
+	if m.modified != o.modified {
+		return cmp.Compare(o.modified, m.modified)
+	}
+	n := min(len(m.dir), len(o.dir))
+	switch c := strings.Compare(m.dir[:n], o.dir[:n]); {
+	case c != 0:
+		return c
+	case n < len(o.dir): // a name has no slash, what is left of a directory has one
+		return strings.Compare(m.name, o.dir[n:])
+	case n < len(m.dir):
+		return strings.Compare(m.dir[n:], o.name)
+	}
+	return strings.Compare(m.name, o.name)
 }
 
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
@@ -190,20 +208,50 @@ func (f *finder) visit(file *walk.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.total++
-	if f.last.path != "" && cmp.Or(cmp.Compare(f.last.modified, modified), file.Compare(f.last.path)) > 0 {
+	found := match{file.Dir(), file.Name(), modified}
+	if f.last.name != "" && found.compare(&f.last) > 0 {
 		return
 	}
-	f.newest = append(f.newest, match{file.Path(), modified})
+	f.newest = append(f.newest, found)
 	if len(f.newest) >= 2*maxFiles {
 		f.trim()
 		f.last = f.newest[maxFiles-1]
 	}
 }
 
-// trim sorts the newest first and drops what no result will show.
+// trim drops what no result will show, and moves the last of the rest to the end.
 func (f *finder) trim() {
-	slices.SortFunc(f.newest, func(a, b match) int {
-		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(a.path, b.path))
-	})
-	f.newest = f.newest[:min(maxFiles, len(f.newest))]
+	if len(f.newest) > maxFiles {
+		selectFirst(f.newest, maxFiles)
+		f.newest = f.newest[:maxFiles]
+	}
+}
+
+// selectFirst puts the match that is the n-th in order at that place, the earlier ones before it and
+// the later ones behind. Sorting all of them would cost four times as much.
+func selectFirst(list []match, n int) {
+	for from, to := 0, len(list)-1; from < to; {
+		pivot, i, j := list[from+(to-from)/2], from, to
+		for i <= j {
+			for list[i].compare(&pivot) < 0 {
+				i++
+			}
+			for list[j].compare(&pivot) > 0 {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n-1 <= j:
+			to = j
+		case n-1 >= i:
+			from = i
+		default:
+			return
+		}
+	}
 }

@@ -20,6 +20,7 @@ import (
 type pattern struct {
 	alternatives [][]segment
 	classes      bool // it has a "[...]", which may be meant as part of a file name
+	literal      bool // it has a segment without wildcards
 }
 
 // A segment matches one name, or with deep any number of them.
@@ -67,6 +68,7 @@ func parsePattern(text, relative string) (pattern, error) {
 			return pattern{}, err
 		}
 		p.alternatives = append(p.alternatives, segments)
+		p.literal = p.literal || slices.ContainsFunc(segments, func(s segment) bool { return s.plain != "" })
 	}
 	p.classes = strings.Contains(text, "[")
 	return p, nil
@@ -319,7 +321,7 @@ func splitDir(dir string) []string {
 
 // spells reports whether the pattern has name as a literal segment.
 func (p pattern) spells(name string) bool {
-	return slices.ContainsFunc(p.alternatives, func(segments []segment) bool {
+	return p.literal && slices.ContainsFunc(p.alternatives, func(segments []segment) bool {
 		return slices.ContainsFunc(segments, func(s segment) bool { return s.plain == name })
 	})
 }

@@ -4,7 +4,7 @@ package glob
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toold/toold/tools"
@@ -36,12 +36,14 @@ type LeftOut struct {
 // result returns the result of a search that ended with err, nil if it is complete.
 func (f *finder) result(in Input, tally walk.Tally, err error) tools.Result {
 	f.trim()
+	slices.SortFunc(f.newest, func(a, b match) int { return a.compare(&b) })
 	found := Found{
 		Files: make([]string, len(f.newest)), Total: f.total, Reasons: tally.Unseen(),
 		LeftOut: LeftOut{tally.IgnoredFiles, tally.IgnoredDirs, tally.DeniedFiles, tally.DeniedDirs, f.hidden.Load(), f.modules.Load(), f.links.Load()},
 	}
+	below := strings.TrimSuffix(f.tree.Path.Named, "/") + "/"
 	for i, m := range f.newest {
-		found.Files[i] = workspace.NameOf(filepath.Join(f.tree.Path.Named, m.path))
+		found.Files[i] = workspace.NameOf(below + m.dir + m.name)
 	}
 	if err != nil {
 		found.Reasons = append([]string{fmt.Sprintf("stopped before the end: %v", err)}, found.Reasons...)

@@ -29,14 +29,11 @@ type File struct {
 // Path returns the path below the root, with slashes.
 func (f *File) Path() string { return f.dir.below + f.name }
 
+// Dir returns what of the path stands before the name: it ends with a slash, or is empty.
+func (f *File) Dir() string { return f.dir.below }
+
 // Name returns the last name of the path.
 func (f *File) Name() string { return f.name }
-
-// Compare compares the path with another one, as strings.Compare does.
-func (f *File) Compare(with string) int {
-	n := min(len(f.dir.below), len(with))
-	return cmp.Or(strings.Compare(f.dir.below, with[:n]), strings.Compare(f.name, with[n:]))
-}
 
 var errNotRegular = errors.New("not a regular file")
 

@@ -237,7 +237,13 @@ func anyName(string) bool { return true }
 // sort decides about the entries of one directory. Directories and all but a few files become tasks
 // for any free worker.
 func (w *walker) sort(d *openDir, l *level, entries []index.Entry) {
-	var files []File
+	buffer := fileBuffers.Get().(*[]File)
+	files := (*buffer)[:0]
+	defer func() {
+		clear(files) // it must not keep directories in memory
+		*buffer = files
+		fileBuffers.Put(buffer)
+	}()
 	var dirs []task
 	var left Tally
 	choose := w.chooser(d.below, l)
@@ -259,12 +265,16 @@ func (w *walker) sort(d *openDir, l *level, entries []index.Entry) {
 		w.fault(d.path(), err)
 		return
 	}
-	for ; len(files) > chunk; files = files[chunk:] {
-		dirs = append(dirs, task{dir: d, files: files[:chunk:chunk]})
+	rest := files
+	for ; len(rest) > chunk; rest = rest[chunk:] {
+		dirs = append(dirs, task{dir: d, files: slices.Clone(rest[:chunk])})
 	}
 	w.push(dirs...)
-	w.visit(files)
+	w.visit(rest)
 }
+
+// fileBuffers hold the files of one directory, and are reused from directory to directory.
+var fileBuffers = sync.Pool{New: func() any { return new([]File) }}
 
 // add counts what was left out in one directory.
 func (w *walker) add(left Tally) {
