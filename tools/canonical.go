@@ -11,6 +11,12 @@ import (
 // writes it: with sorted keys and whole numbers, without white space, escapes and what would be
 // escaped. It may report false for one that is. Most inputs of models are flat and plain.
 func IsCanonical(text []byte) bool {
+	return PlainMembers(text, func(_, _ []byte) bool { return true })
+}
+
+// PlainMembers calls visit for every member of the object that text is, with the key without its quotes,
+// until it returns false. It reports whether IsCanonical holds and visit has always returned true.
+func PlainMembers(text []byte, visit func(key, value []byte) bool) bool {
 	if len(text) < 2 || text[0] != '{' || !json.Valid(text) {
 		return false
 	}
@@ -29,7 +35,7 @@ func IsCanonical(text []byte) bool {
 			return false
 		}
 		size := plainValue(text[at+1:])
-		if size == 0 {
+		if size == 0 || !visit(key, text[at+1:at+1+size]) {
 			return false
 		}
 		switch at += 1 + size; {

@@ -46,6 +46,7 @@ type inputSchema struct {
 	tool     string
 	compiled *jsonschema.Schema
 	external bool // not ours: the cost of a check is limited
+	plain    *plainSchema
 }
 
 func compile(tool string, text json.RawMessage) *inputSchema {
@@ -53,7 +54,7 @@ func compile(tool string, text json.RawMessage) *inputSchema {
 	if err == nil {
 		var schema *jsonschema.Schema
 		if schema, err = compiled(document); err == nil {
-			return &inputSchema{tool: tool, compiled: schema}
+			return &inputSchema{tool: tool, compiled: schema, plain: plainOf(text)}
 		}
 	}
 	panic(fmt.Sprintf("BUG: schema of tool %s: %v", tool, err))
@@ -73,6 +74,9 @@ func compiled(document any) (*jsonschema.Schema, error) {
 // without a fraction, so that 50.0 is accepted where the schema requires an integer. The error is a
 // *fault.Error.
 func (s *inputSchema) validate(input json.RawMessage) (json.RawMessage, error) {
+	if s.plain.accepts(input) {
+		return input, nil
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
 	if err != nil {
 		return nil, fault.Invalidf("invalid_input", "The input of %s is not JSON: %v. Send one JSON object.", s.tool, err)

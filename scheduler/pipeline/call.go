@@ -362,13 +362,22 @@ func (c *Call) Written() (paths []string) {
 func (c *Call) Title() string { return c.parsed.title }
 
 // subjects are the fields that tools use for what a call is about, the most telling first.
-var subjects = []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"}
+var subjects = [...]string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"}
 
 // about returns the part of an input that shows what the call is about: the first of the subjects
 // that it has. Their names count as they are spelled, since the title is what a question shows.
 func about(input string) string {
-	if !slices.ContainsFunc(subjects, func(name string) bool { return strings.Contains(input, name) }) && !strings.Contains(input, `\`) {
+	if !slices.ContainsFunc(subjects[:], func(name string) bool { return strings.Contains(input, name) }) && !strings.Contains(input, `\`) {
 		return "" // without a backslash, which may spell a name in another way, none can be there
+	}
+	var texts [len(subjects)]string
+	if tools.PlainMembers([]byte(input), func(key, value []byte) bool {
+		if i := slices.Index(subjects[:], string(key)); i >= 0 && value[0] == '"' {
+			texts[i] = string(value[1 : len(value)-1])
+		}
+		return true
+	}) {
+		return cmp.Or(texts[:]...)
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {

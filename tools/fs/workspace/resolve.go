@@ -270,10 +270,15 @@ func (r *resolver) step(part string) error {
 
 // spelled returns part as its directory spells it.
 func (r *resolver) spelled(dir, part string, info *syscall.Stat_t) string {
-	if r.disk != dir || r.world.locks == nil {
-		return spelled(dir, part, info, directory{})
+	var in directory
+	switch {
+	case r.world.locks == nil:
+	case dir == "/": // it is never empty, so it stays as it is
+		in.memory = &r.world.locks.cases
+	case r.disk == dir:
+		in = r.world.locks.directory(&r.here)
 	}
-	return spelled(dir, part, info, r.world.locks.directory(&r.here))
+	return spelled(dir, part, info, in)
 }
 
 // link continues at the target of the link at the real path, which calls see in the directory

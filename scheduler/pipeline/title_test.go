@@ -1,0 +1,16 @@
+package pipeline
+
+import "testing"
+
+func TestAbout(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		`{"file_path":"/a b.txt","limit":3}`: "/a b.txt", `{"file_path": "/a b.txt", "limit": 3}`: "/a b.txt", `{"file_path":"/\u00e4"}`: "/ä",
+		`{"path":"/x","pattern":"*.go"}`: "*.go", `{"pattern":"","path":"/x"}`: "/x", `{"path":"/x","pattern":""}`: "/x", `{"file\u005fpath":"/x"}`: "/x",
+		`{"command":["a"],"path":"/x"}`: "/x", `{"path":null,"url":"u"}`: "u", `{"path":1}`: "", `{"todos":[]}`: "", `{"todos":"path"}`: "", `{}`: "", `{`: "",
+	} {
+		if got := about(input); got != want {
+			t.Errorf("%s is about %q, want %q", input, got, want)
+		}
+	}
+}
