@@ -207,13 +207,19 @@ type Call struct {
 	files         *workspace.View      // what it may reach, since the latest check; nil before the first
 	environ       []string             // of the session, since the latest check
 	reads         reader               // what its commands need beside, as of the latest check
-	preview       tools.Preview        // of the latest check
+	checked       checked              // as of the latest check
 	verdict       permission.Verdict   // the verdict that permitted the call
 	overlooked    bool                 // not everything that rules deny reading was found
 	git           gitChange            // what its git commands change, as of the latest check
 	overlookedGit bool                 // not all git directories were found
 	context       []string             // additional text of hooks for the model
 	asked         atomic.Value         // []permission.Reason: what the user was asked about; nil: nothing
+}
+
+// checked is what a check has come to.
+type checked struct {
+	preview tools.Preview
+	verdict permission.Verdict
 }
 
 // A lookout is an early judgement of a call before its turn. It must not delay the turn.

@@ -41,7 +41,7 @@ func Explain(ctx context.Context, use Use, tool tools.Tool, judge Judge) (Explan
 	if c.facts == nil {
 		return Explanation{}, impossible
 	}
-	v := permission.Decide(c.facts, c.rights.Policy)
+	v := c.checked.verdict
 	explained := Explanation{
 		Verdict: v, Mode: c.rights.Mode, Facts: c.facts, Effects: c.parsed.effects, Concurrent: c.concurrent,
 		Hooks: c.hooks(hook.PreToolUse), Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),

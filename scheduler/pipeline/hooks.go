@@ -28,7 +28,7 @@ func (c *Call) notify(ctx context.Context, env *tools.Env) error {
 	if err := c.listen(ctx, env, hook.Input{Event: hook.PreToolUse}); err != nil {
 		return err
 	}
-	v := permission.Decide(c.facts, c.rights.Policy)
+	v := c.checked.verdict
 	if v.Decision != permission.Ask {
 		return nil
 	}

@@ -97,7 +97,7 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 			}
 			heard = c.parsed.input
 		}
-		v := permission.Decide(c.facts, c.rights.Policy)
+		v := c.checked.verdict
 		var q Question
 		switch v.Decision {
 		case permission.Deny:
@@ -144,14 +144,18 @@ func (c *Call) check(ctx context.Context, env *tools.Env) (err error) {
 	if c.facts, err = c.look(ctx, env); err != nil {
 		return err
 	}
-	if v := permission.Decide(c.facts, c.rights.Policy); v.Decision == permission.Deny && !v.ByMode {
-		return Denial(v)
+	c.checked.verdict = permission.Decide(c.facts, c.rights.Policy)
+	if c.checked.verdict.Decision == permission.Deny && !c.checked.verdict.ByMode {
+		return Denial(c.checked.verdict)
 	}
-	c.preview, err = c.parsed.action.Check(ctx, env)
-	c.facts.Check = c.preview.Ask
+	c.checked.preview, err = c.parsed.action.Check(ctx, env)
+	c.facts.Check = c.checked.preview.Ask
 	c.facts.Steer(c.reads.unknown)
-	c.facts.Steer(c.preview.Steered)
+	c.facts.Steer(c.checked.preview.Steered)
 	c.facts.Steer(c.unconfined())
+	if c.facts.Check != "" || c.facts.Steered != nil { // what it was judged by has changed
+		c.checked.verdict = permission.Decide(c.facts, c.rights.Policy)
+	}
 	return err
 }
 
@@ -177,7 +181,7 @@ func (c *Call) question(v permission.Verdict) Question {
 	return Question{
 		rights: &rights,
 		ID:     fmt.Sprintf("%s.%d", c.Key, c.questions), Tool: c.Name, Title: c.Title(), Input: c.parsed.input,
-		Digest: DigestOf(c.parsed.input), Diff: c.preview.Diff, Shown: DigestOf(c.preview.Diff), Touched: touched(c.facts), Facts: c.facts, Verdict: v,
+		Digest: DigestOf(c.parsed.input), Diff: c.checked.preview.Diff, Shown: DigestOf(c.checked.preview.Diff), Touched: touched(c.facts), Facts: c.facts, Verdict: v,
 		Suggestions: permission.Suggest(c.facts, v, c.rights.Anchors),
 	}
 }
@@ -342,8 +346,8 @@ func (c *Call) AskAhead(ctx context.Context, after time.Duration) {
 			return // the hooks' answers are not known yet
 		}
 	}
-	if v := permission.Decide(c.facts, c.rights.Policy); v.Decision == permission.Ask {
-		c.session.AskAhead(c, c.question(v))
+	if c.checked.verdict.Decision == permission.Ask {
+		c.session.AskAhead(c, c.question(c.checked.verdict))
 	}
 }
 
