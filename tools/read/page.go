@@ -56,6 +56,11 @@ func (p *page) take(piece []byte) {
 		piece = p.forward(piece)
 	}
 	for len(piece) > 0 && !p.full {
+		if p.ascii && !p.begun {
+			if piece = p.takePlain(piece); len(piece) == 0 || p.full {
+				break
+			}
+		}
 		n := bytes.IndexByte(piece, '\n')
 		if n < 0 {
 			p.keep(piece)
@@ -69,6 +74,39 @@ func (p *page) take(piece []byte) {
 		p.skip(piece)
 	}
 }
+
+// takePlain adds the lines at the beginning of an ASCII piece as long as they fit as they are, and
+// returns what follows them. It does what finish does, at half the cost.
+func (p *page) takePlain(piece []byte) []byte {
+	for !p.full {
+		n := bytes.IndexByte(piece, '\n')
+		if n < 0 || n > p.width || p.used+n+around > p.chars {
+			break
+		}
+		line := piece[:n]
+		if n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+			p.crlf++
+		}
+		p.line++
+		if last := len(p.label) - 2; p.given > 0 && p.label[last] < '9' {
+			p.label[last]++
+		} else {
+			p.countUp()
+		}
+		p.out.Write(p.label)
+		p.out.Write(line)
+		p.out.WriteByte('\n')
+		p.given++
+		p.used += len(line) + around
+		p.full = p.given == p.lines
+		p.breaks, p.before, piece = p.breaks+1, '\n', piece[n+1:]
+	}
+	return piece
+}
+
+// around is how many characters the number, the tab and the break of a line take.
+const around = 8
 
 // forward skips lines before the first requested one, and returns what follows them.
 func (p *page) forward(piece []byte) []byte {
@@ -192,7 +230,7 @@ func (p *page) give(line []byte) {
 		line = p.repair(line)
 	}
 	p.part, p.dropped, p.begun = p.part[:0], 0, false
-	count += 8 // number, tab and line break
+	count += around
 	if p.given > 0 && p.used+count > p.chars {
 		p.full, p.more = true, true
 		return
