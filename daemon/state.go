@@ -154,7 +154,7 @@ func entry(use *pipeline.Use, event pipeline.Event, state ...journal.Put) journa
 
 func wireEntry(use *pipeline.Use, wire *tooldv1.ExecuteResponse, state ...journal.Put) journal.Entry {
 	body, err := proto.Marshal(wire)
-	kind := kinds[oneofIn(wire, "event")]
+	kind := kindOf(wire)
 	if err != nil || kind == 0 {
 		panic(fmt.Sprintf("BUG: a %T that cannot be recorded: %v", wire.GetEvent(), err))
 	}
@@ -196,10 +196,27 @@ const (
 	kindChanged
 )
 
-// kinds are those of the events that are recorded, by what the contract calls them.
-var kinds = map[string]journal.Kind{
-	"accepted": kindAccepted, "question": kindQuestion, "question_withdrawn": kindWithdrawn, "started": kindStarted,
-	"tool_result": kindResult, "turn_ended": kindTurnEnded, "notice": kindNotice, "session_changed": kindChanged,
+// kindOf returns the kind of record of an event; 0: it is not recorded.
+func kindOf(wire *tooldv1.ExecuteResponse) journal.Kind {
+	switch wire.GetEvent().(type) {
+	case *tooldv1.ExecuteResponse_Accepted:
+		return kindAccepted
+	case *tooldv1.ExecuteResponse_Question:
+		return kindQuestion
+	case *tooldv1.ExecuteResponse_QuestionWithdrawn:
+		return kindWithdrawn
+	case *tooldv1.ExecuteResponse_Started:
+		return kindStarted
+	case *tooldv1.ExecuteResponse_ToolResult:
+		return kindResult
+	case *tooldv1.ExecuteResponse_TurnEnded:
+		return kindTurnEnded
+	case *tooldv1.ExecuteResponse_Notice:
+		return kindNotice
+	case *tooldv1.ExecuteResponse_SessionChanged:
+		return kindChanged
+	}
+	return 0
 }
 
 // oneofIn returns which field of the oneof of that name is set, as the contract calls it.
