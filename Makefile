@@ -142,6 +142,7 @@ fuzz:
 # What the tests of the clients in other languages need beside apt packages: see examples/clients/README.md.
 clients: .bin/grpcurl
 	cd examples/clients/node && npm ci --ignore-scripts
+	cd clients/typescript && npm ci --ignore-scripts
 
 # The language servers and the MCP servers that tests drive.
 servers: .bin/gopls

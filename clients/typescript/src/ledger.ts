@@ -1,0 +1,122 @@
+// What was sent on a session's stream, and what the daemon has confirmed of it.
+import type { Attach, ExecuteRequest, ToolUse } from "./gen/toold/v1/tool_pb.js";
+import type { Attached, ExecuteResponse } from "./gen/toold/v1/event_pb.js";
+
+/** How often a lost stream is resumed without a record in between, before the daemon counts as unable to serve. */
+const resumeTries = 3;
+
+export class Ledger {
+  /** The newest record received, or older than all that are wanted. */
+  last = 0n;
+  private tries = 0;
+  private kept: ExecuteRequest[] = [];
+  private calls = new Set<string>();
+  private turns = new Set<string>();
+
+  /** Sets the record after which the session goes on, once it has been attached for the first time. */
+  begin(asked: Attach, attached: Attached): void {
+    this.last = asked.afterSeq ?? attached.lastSeq;
+  }
+
+  /** Records a message that is about to be sent. Reports whether it is kept until it is confirmed. */
+  add(request: ExecuteRequest): boolean {
+    const m = request.message;
+    switch (m.case) {
+      case "toolUse":
+        this.calls.add(key(m.value.turnId, useID(m.value)));
+        this.turns.add(m.value.turnId);
+        break;
+      case "modelEvent":
+        this.turns.add(m.value.turnId);
+        break;
+      case "endTurn":
+      case "discardTurn":
+        this.turns.delete(m.value.turnId);
+        break;
+      case "cancel":
+        if (m.value.toolUseId && ![...this.calls].some((call) => call.endsWith(key("", m.value.toolUseId)))) return false;
+        break;
+      case "clientToolResult":
+      case "interrupt":
+        break;
+      default:
+        return false;
+    }
+    this.kept.push(request);
+    return true;
+  }
+
+  /** Takes note of an event: what it confirms is not sent again. */
+  confirm(event: ExecuteResponse): void {
+    if (event.event.case === "progress") return;
+    if (event.seq > 0n) this.tries = 0; // a record, not what concerns the stream only
+    if (event.seq > this.last) this.last = event.seq;
+    this.calls.delete(key(event.turnId, ended(event)));
+    if (event.event.case === "turnEnded") this.turns.delete(event.turnId);
+    this.kept = this.kept.filter((request) => !confirms(event, request));
+  }
+
+  /** What is to be sent again. */
+  unconfirmed(): ExecuteRequest[] {
+    return [...this.kept];
+  }
+
+  /** Reports whether calls are under way, or a turn is open, for which a lost stream is resumed once more. */
+  resumable(): boolean {
+    return ++this.tries <= resumeTries && this.calls.size + this.turns.size > 0;
+  }
+
+  /** Drops what was sent: nothing of it will be waited for. */
+  forget(): void {
+    [this.kept, this.tries] = [[], 0];
+    this.calls.clear();
+    this.turns.clear();
+  }
+}
+
+function key(turn: string, id: string): string {
+  return `${turn}\0${id}`;
+}
+
+function useID(use: ToolUse): string {
+  if (!use.nativeJson) return use.id;
+  try {
+    const item = JSON.parse(use.nativeJson) as { id?: string; call_id?: string };
+    return item.call_id || item.id || "";
+  } catch {
+    return ""; // it is refused
+  }
+}
+
+/** The tool use of which nothing more comes after an event: it has its result, or was refused and did not become a call. */
+function ended({ event }: ExecuteResponse): string {
+  if (event.case === "notice" && event.value.code === "duplicate_id") return event.value.toolUseId;
+  return event.case === "toolResult" ? event.value.toolUseId : "";
+}
+
+/** Reports whether an event shows that the daemon has a message and will not lose it. */
+function confirms(response: ExecuteResponse, { message }: ExecuteRequest): boolean {
+  const { event, turnId } = response;
+  const turnEnds = (turn: string) => event.case === "turnEnded" && (turn === "" || turn === turnId);
+  const callEnds = (id: string) => event.case === "toolResult" && event.value.toolUseId === id;
+  switch (message.case) {
+    case "toolUse": {
+      const id = useID(message.value);
+      // The result of a replayed call is older than what a new stream would begin with.
+      const accepted = event.case === "accepted" && event.value.toolUseId === id && !event.value.replayed;
+      return turnId === message.value.turnId && (accepted || ended(response) === id);
+    }
+    case "cancel":
+      return message.value.toolUseId ? callEnds(message.value.toolUseId) : turnEnds(message.value.turnId);
+    case "endTurn":
+    case "discardTurn":
+    case "modelEvent":
+      return turnEnds(message.value.turnId);
+    case "interrupt":
+      return turnEnds("");
+    case "clientToolResult":
+      return callEnds(message.value.toolUseId);
+    default:
+      return false;
+  }
+}

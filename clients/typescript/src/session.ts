@@ -1,0 +1,340 @@
+// A session: turns, calls, questions, and tools that the client runs.
+import { randomUUID } from "node:crypto";
+import { EventEmitter } from "node:events";
+import { resolve } from "node:path";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { Client } from "./client.js";
+import { TooldError, type Item } from "./errors.js";
+import { Stream } from "./stream.js";
+import { Call, Turn } from "./turn.js";
+import { ContentSchema, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
+import { PermissionMode, type OptionsSchema } from "./gen/toold/v1/options_pb.js";
+import { SessionService, type ListCheckpointsResponse, type RestoreResponse } from "./gen/toold/v1/session_pb.js";
+import { AnswerSchema, AttachSchema, ClientToolResultSchema, Decision, Scope, ToolUseSchema, type Answer as AnswerMessage } from "./gen/toold/v1/tool_pb.js";
+
+/** What happens to calls that would have to ask. */
+export type Mode = "default" | "acceptEdits" | "plan" | "dontAsk" | "bypassPermissions";
+
+/** The answer to a question. */
+export interface Answer {
+  decision: "allow" | "deny";
+  /** For the model, with `deny`. */
+  message?: string;
+  /** An input to run instead. The daemon judges it again. */
+  updatedInput?: unknown;
+  /** With `deny`: also stop the turn. */
+  interruptTurn?: boolean;
+  /** Rules that settle the like from now on, such as `{rule: "Bash(npm test)"}`. Default: list `allow`, scope `session`. */
+  remember?: { rule: string; list?: "allow" | "ask" | "deny"; scope?: "session" | "local" | "project" | "user" }[];
+}
+
+/** What a tool of the client's gives: a text, or blocks. */
+export type ToolOutput = string | { content: string | MessageInitShape<typeof ContentSchema>[]; isError?: boolean; structured?: JsonObject };
+
+/** A tool that this program runs itself. */
+export interface ClientTool {
+  /** 1 to 64 letters, digits, underscores and dashes. */
+  name: string;
+  /** Markdown, for the model. */
+  description: string;
+  /** JSON Schema of the input, which is checked before `run` is called. Default: an object with anything in it. */
+  schema?: object;
+  /** It changes nothing: its calls may run beside others, and are not asked about. */
+  readOnly?: boolean;
+  /** How long a call may run, in milliseconds; default: 10 minutes. */
+  timeout?: number;
+  /** Runs one call. What it throws is the call's error, for the model. `signal` is aborted when the call was cancelled. */
+  run(input: any, call: { id: string; signal: AbortSignal }): ToolOutput | Promise<ToolOutput>;
+}
+
+/** How to attach. */
+export interface SessionOptions {
+  /** Joins the session of this name, or makes one if there are roots. Without it: a new session, which ends with this client. */
+  name?: string;
+  /** Directories; the first is where commands begin. Only of a new session. Default without a name: the current directory. */
+  roots?: string[];
+  /** Default: that of the session, or `default`. */
+  mode?: Mode;
+  /** The environment of child processes. Default: PATH, HOME, USER, SHELL, LANG, LC_* and TMPDIR of the daemon. */
+  env?: Record<string, string>;
+  /** Answers a question. What it throws is a no. `signal` is aborted when the answer no longer matters. Without it calls that would have to ask are denied. */
+  onQuestion?(question: Question, context: { signal: AbortSignal }): Answer | Promise<Answer>;
+  tools?: ClientTool[];
+  /** Everything else of a session: toold.v1.Options. */
+  options?: MessageInitShape<typeof OptionsSchema>;
+}
+
+/** How far to go, and which files. Without turn and call: the newest turn that has changed something and is not undone. */
+export interface UndoOptions {
+  /** Before this turn, by its number. */
+  turn?: bigint;
+  /** Before this call. */
+  call?: string;
+  /** Only these files, and files below them; absolute. */
+  paths?: string[];
+  /** Only return what would be done. */
+  dryRun?: boolean;
+  /** Also restore files that another program has changed since. */
+  force?: boolean;
+}
+
+interface Events {
+  /** Every event of the stream, as the contract has it. */
+  event: [ExecuteResponse];
+  notice: [Notice];
+  /** The stream has broken and goes on. */
+  resumed: [];
+  /** The daemon has lost records, and their numbers may be given twice: what is stored by number is void. */
+  epoch: [string];
+}
+
+/**
+ * A session of the daemon. While calls are under way, a lost stream is resumed at once, by a daemon that is started again
+ * if need be: each call has exactly one result, and none runs twice. Otherwise the session attaches again when it is used next.
+ */
+export class Session extends EventEmitter<Events> {
+  private readonly stream: Stream;
+  private readonly turns = new Map<string, Turn | Call>(); // those that have not ended, by their names
+  private readonly answers = new Map<string, { answer: Promise<AnswerMessage>; ended: AbortController; of: string }>(); // by question
+  private readonly running = new Map<string, AbortController>(); // calls of the client's tools
+  private streams = 0;
+  private open: Turn | undefined; // the turn whose message is coming
+
+  private constructor(
+    private readonly client: Client,
+    private readonly settings: SessionOptions,
+  ) {
+    super();
+    const { name, roots, mode, env = {}, tools = [], options = {} } = settings;
+    const attach = create(AttachSchema, {
+      sessionId: name ?? "",
+      roots: (roots ?? (name ? [] : [process.cwd()])).map((root) => resolve(root)),
+      env,
+      client: { name: "toold-typescript", version: "0.1.0" },
+      capabilities: { answers: settings.onQuestion !== undefined, nativeResults: true },
+      clientTools: tools.map(({ name, description, schema, readOnly, timeout }) => ({
+        name, description, readOnly, inputSchemaJson: schema && JSON.stringify(schema), timeout: timeout === undefined ? undefined : durationFromMs(timeout),
+      })),
+      options: { ...options, ...(mode && { permissionMode: modes[mode] }) },
+    });
+    this.stream = new Stream(client, attach, {
+      event: (event) => this.take(event),
+      failed: (error) => this.failed(error),
+      epoch: (epoch) => void this.emit("epoch", epoch),
+    });
+  }
+
+  /** @internal */
+  static async attach(client: Client, settings: SessionOptions): Promise<Session> {
+    const session = new Session(client, settings);
+    await session.stream.begin();
+    return session;
+  }
+
+  /** The session's name. */
+  get id(): string {
+    return this.stream.id;
+  }
+
+  /**
+   * Runs what a model has asked for in one message: the whole message or response object of its API, or the JSON of it. Returns
+   * what to append to the conversation, in the order of the calls: for Anthropic one message of the user, for OpenAI Chat the
+   * messages of the role tool, for Responses the output items; `[]` if the model asked for nothing.
+   * Calls that were denied or have failed have items too, for the model. Throws a TooldError if the message cannot be read
+   * (`invalid_model_event`) or the daemon cannot be reached. `signal` cancels the calls, which then have their items soon.
+   */
+  async run(message: object | string, { signal }: { signal?: AbortSignal } = {}): Promise<Item[]> {
+    const turn = this.turn();
+    const stop = () => turn.cancel();
+    turn.feed(message);
+    const items = turn.end();
+    if (signal?.aborted) stop();
+    signal?.addEventListener("abort", stop);
+    return items.finally(() => signal?.removeEventListener("abort", stop));
+  }
+
+  /** Begins a turn to feed with the events of a model's stream. `id` is its name, not used before in this session. */
+  turn(id: string = randomUUID()): Turn {
+    this.expectNoOpenTurn();
+    const turn = new Turn(id, (message) => this.stream.send(message), () => (this.open = undefined));
+    this.turns.set(id, turn);
+    this.open = turn;
+    return turn;
+  }
+
+  /** Starts one call, as a turn of its own. `timeout` is in milliseconds; the tool's limit bounds it. */
+  call(name: string, input: unknown = {}, { id = `call-${randomUUID()}`, timeout }: { id?: string; timeout?: number } = {}): Call {
+    this.expectNoOpenTurn();
+    const turnId = randomUUID();
+    const call = new Call(id, turnId, (message) => this.stream.send(message));
+    this.turns.set(turnId, call);
+    const use = create(ToolUseSchema, { id, name, turnId, arguments: { case: "inputJson", value: JSON.stringify(input) } });
+    if (timeout !== undefined) use.timeout = durationFromMs(timeout);
+    this.stream.send({ case: "toolUse", value: use });
+    this.stream.send({ case: "endTurn", value: { $typeName: "toold.v1.EndTurn", turnId } });
+    return call;
+  }
+
+  /** The user broke in: stops every open turn, but lets calls finish that cannot be interrupted. `reason` is for the model. */
+  interrupt(reason = ""): void {
+    this.stream.send({ case: "interrupt", value: { $typeName: "toold.v1.Interrupt", reason } });
+  }
+
+  /**
+   * Puts files back. Refuses with `restore_conflict` if another program has changed one of them since, unless forced. It is a
+   * call itself, so it can be undone: `undo({call: response.toolUseId})`.
+   */
+  async undo({ turn, call, paths = [], dryRun, force }: UndoOptions = {}): Promise<RestoreResponse> {
+    if (turn === undefined && call === undefined) turn = await this.newestChange();
+    const point = call !== undefined ? ({ case: "toolUseId", value: call } as const) : ({ case: "turn", value: turn! } as const);
+    return this.client.unary(SessionService.method.restore, { sessionId: this.id, point, paths, dryRun, force });
+  }
+
+  /** What calls have changed, newest first, each with its diff, and in `net` what has become of each file: of all turns, or of one turn or call. */
+  diff({ turn, call = "", paths = [] }: Pick<UndoOptions, "turn" | "call" | "paths"> = {}): Promise<ListCheckpointsResponse> {
+    return this.client.unary(SessionService.method.listCheckpoints, { sessionId: this.id, turn, toolUseId: call, paths, net: true });
+  }
+
+  /** Leaves the session. What is under way goes on in one with a name, and ends in one without. Whoever waits gets a TooldError. */
+  close(): void {
+    this.stream.close();
+  }
+
+  private async newestChange(): Promise<bigint> {
+    for (let pageToken = ""; ; ) {
+      const page = await this.client.unary(SessionService.method.listCheckpoints, { sessionId: this.id, noDiffs: true, pageToken });
+      const newest = page.checkpoints.find(({ undone, restore, running }) => !undone && !restore && !running);
+      if (newest) return newest.turn;
+      pageToken = page.nextPageToken;
+      if (!pageToken) throw new TooldError("NOT_FOUND", "", "the session has changed nothing that is not undone");
+    }
+  }
+
+  private expectNoOpenTurn(): void {
+    if (this.open) throw new TooldError("FAILED_PRECONDITION", "turn_open", "the message of another turn is still coming: end() or discard() it first");
+  }
+
+  private take(response: ExecuteResponse): void {
+    const { event, turnId } = response;
+    switch (event.case) {
+      case "attached":
+        if (this.streams++ > 0) this.emit("resumed");
+        break;
+      case "question":
+        this.ask(event.value, turnId);
+        break;
+      case "questionWithdrawn":
+        this.forget(event.value.questionId);
+        break;
+      case "clientToolUse":
+        void this.runTool(event.value, turnId);
+        break;
+      case "clientToolCancel":
+        this.running.get(`${turnId}/${event.value.toolUseId}`)?.abort();
+        break;
+      case "toolResult":
+        this.running.get(`${turnId}/${event.value.toolUseId}`)?.abort();
+        for (const [id, { of }] of this.answers) if (of === `${turnId}/${event.value.toolUseId}`) this.forget(id);
+        break;
+      case "notice":
+        this.notice(event.value);
+    }
+    if (this.turns.get(turnId)?.take(response)) this.turns.delete(turnId);
+    this.emit("event", response);
+  }
+
+  /** Some notices are about a turn that waits. */
+  private notice(notice: Notice): void {
+    const named = notice.details?.["turn_id"];
+    const turn = typeof named === "string" ? this.turns.get(named) : undefined;
+    if (turn instanceof Turn && ["invalid_model_event", "model_failed"].includes(notice.code)) turn.refuse(notice);
+    for (const call of notice.code === "duplicate_id" ? this.turns.values() : []) {
+      if (call instanceof Call && call.id === notice.toolUseId) call.fail(new TooldError("ALREADY_EXISTS", notice.code, notice.message));
+    }
+    this.emit("notice", notice);
+  }
+
+  private failed(error: TooldError): void {
+    const turns = [...this.turns.values()];
+    this.turns.clear();
+    for (const turn of turns) turn.fail(error);
+    for (const controller of this.running.values()) controller.abort();
+    for (const id of this.answers.keys()) this.forget(id);
+  }
+
+  /** Asks the user, once for each question, and answers each time that the daemon asks: it does so again on a new stream. */
+  private ask(question: Question, turnId: string): void {
+    const { onQuestion } = this.settings;
+    if (!onQuestion) return;
+    const { questionId, inputDigest } = question;
+    let asked = this.answers.get(questionId);
+    if (!asked) {
+      const ended = new AbortController();
+      const decided = (async () => onQuestion(question, { signal: ended.signal }))();
+      const answer = decided.catch((error): Answer => ({ decision: "deny", message: `The client could not ask: ${text(error)}` }));
+      asked = { answer: answer.then((a) => answerMessage(questionId, inputDigest, a)), ended, of: `${turnId}/${question.toolUseId}` };
+      this.answers.set(questionId, asked);
+    }
+    const { answer, ended } = asked;
+    const stream = this.streams;
+    void answer.then((value) => {
+      if (!ended.signal.aborted && stream === this.streams) this.stream.send({ case: "answer", value });
+    });
+  }
+
+  private forget(question: string): void {
+    this.answers.get(question)?.ended.abort();
+    this.answers.delete(question);
+  }
+
+  /** Runs a tool of the client's. On a new stream the daemon may ask for a call again that runs, or has ended. */
+  private async runTool({ toolUseId, name, inputJson }: ClientToolUse, turnId: string): Promise<void> {
+    const key = `${turnId}/${toolUseId}`;
+    if (this.running.has(key)) return;
+    const controller = new AbortController();
+    this.running.set(key, controller);
+    controller.signal.addEventListener("abort", () => this.running.delete(key));
+    let output: ToolOutput;
+    try {
+      const tool = this.settings.tools?.find((t) => t.name === name);
+      if (!tool) throw new Error(`this client has no tool ${name}`);
+      output = await tool.run(JSON.parse(inputJson || "{}"), { id: toolUseId, signal: controller.signal });
+    } catch (error) {
+      output = { content: text(error), isError: true };
+    }
+    if (controller.signal.aborted) return;
+    const { content, isError, structured } = typeof output === "string" ? { content: output } : output;
+    const blocks = typeof content === "string" ? [{ block: { case: "text" as const, value: content } }] : content;
+    this.stream.send({ case: "clientToolResult", value: create(ClientToolResultSchema, { toolUseId, turnId, content: blocks, isError, structured }) });
+  }
+}
+
+const modes: Record<Mode, PermissionMode> = {
+  default: PermissionMode.DEFAULT,
+  acceptEdits: PermissionMode.ACCEPT_EDITS,
+  plan: PermissionMode.PLAN,
+  dontAsk: PermissionMode.DONT_ASK,
+  bypassPermissions: PermissionMode.BYPASS_PERMISSIONS,
+};
+
+const scopes = { session: Scope.SESSION, local: Scope.LOCAL, project: Scope.PROJECT, user: Scope.USER };
+
+function answerMessage(questionId: string, inputDigest: string, answer: Answer): AnswerMessage {
+  const { decision, message, updatedInput, interruptTurn, remember = [] } = answer;
+  return create(AnswerSchema, {
+    questionId, inputDigest, message, interruptTurn,
+    decision: decision === "allow" ? Decision.ALLOW : Decision.DENY,
+    updatedInputJson: updatedInput === undefined ? "" : JSON.stringify(updatedInput),
+    remember: remember.map(({ rule, list = "allow", scope = "session" }) => ({ rule, list, scope: scopes[scope] })),
+  });
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The text of a result, its blocks joined; images and documents are left out. */
+export function resultText({ content }: { content: Content[] }): string {
+  return content.map(({ block }) => (block.case === "text" ? block.value : "")).join("");
+}
