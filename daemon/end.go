@@ -19,7 +19,6 @@ import (
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler"
-	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/spool"
@@ -204,6 +203,7 @@ func (rec *recorder) conclude(endings ...ending) {
 	}
 	var w writing
 	var pending *journal.Pending
+	var over bool
 	keys := make([]string, 0, len(endings))
 	for _, e := range endings {
 		keys = append(keys, e.use.Key)
@@ -213,6 +213,12 @@ func (rec *recorder) conclude(endings ...ending) {
 			rec.s.asker.withdrawOf(its, e.use, "its call has ended")
 			w.add(t, e.use, rec.result(its, e))
 			w.entries = append(w.entries, e.changed...)
+			t.outcomes[e.ended.Outcome]++
+			t.work += e.ended.Usage.Ran
+		}
+		if over = rec.endsWith(t, endings); over { // its end is one write with the last result
+			t.over = true
+			w.entries = append(w.entries, rec.endOf(its, t))
 		}
 		pending = w.to(&its.ledger)
 	}, keys...)
@@ -223,8 +229,14 @@ func (rec *recorder) conclude(endings ...ending) {
 		for _, e := range endings {
 			rec.remove(its, t, e)
 		}
+		if over {
+			its.forget(t)
+		}
 		its.ledger.wakeWaiters()
 	})
+	if over {
+		rec.wakeStreams()
+	}
 }
 
 // result makes the record of a result.
@@ -288,20 +300,6 @@ func (w *writing) to(l *ledger) *journal.Pending {
 	w.entries[0].Durability = max(w.entries[0].Durability, w.durability)
 	w.held = nil
 	return l.stage(w.entries...)
-}
-
-// remove takes a call out of its turn.
-func (rec *recorder) remove(its *state, t *turn, e ending) {
-	delete(its.ledger.live, e.use.Key)
-	delete(t.open, e.use.Key)
-	its.ledger.openSize -= its.ledger.calls[e.use.Key].size
-	its.used = time.Now()
-	t.outcomes[e.ended.Outcome]++
-	t.work += e.ended.Usage.Ran
-	if rec.s.mayRun(hook.PostToolBatch, "", false) {
-		t.hookCalls[e.use.Index] = batchCall(e)
-	}
-	rec.finishTurn(its, t)
 }
 
 // keep waits until something is in the journal, and writes it again for as long as the disk is

@@ -117,6 +117,18 @@ func (l *ledger) openTurns() []*turn {
 	return slices.SortedFunc(maps.Values(l.turns), func(a, b *turn) int { return cmp.Compare(a.number, b.number) })
 }
 
+// remove takes a call out of its turn.
+func (rec *recorder) remove(its *state, t *turn, e ending) {
+	delete(its.ledger.live, e.use.Key)
+	delete(t.open, e.use.Key)
+	its.ledger.openSize -= its.ledger.calls[e.use.Key].size
+	its.used = time.Now()
+	if rec.s.mayRun(hook.PostToolBatch, "", false) {
+		t.hookCalls[e.use.Index] = batchCall(e)
+	}
+	rec.finishTurn(its, t)
+}
+
 // finishTurn records the end of a turn that is over, and takes it out of the session when that is
 // done.
 func (rec *recorder) finishTurn(its *state, t *turn) {
@@ -136,23 +148,42 @@ func (rec *recorder) finishTurn(its *state, t *turn) {
 
 // recordEnd records the end of a turn that is over.
 func (rec *recorder) recordEnd(its *state, t *turn) {
-	wire := convert.Event(nil, pipeline.TurnEnded{
-		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
-	})
-	wire.Turn, wire.TurnId = t.number, t.id
-	entry := wireEntry(nil, wire, putState(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
+	entry := rec.endOf(its, t)
 	write := func(l *ledger) *journal.Pending { return l.append(entry) }
 	pending := write(&its.ledger)
 	rec.s.work.Go(func() {
 		if !rec.keep(pending, write) {
 			return
 		}
-		rec.s.update(func(its *state) {
-			delete(its.ledger.turns, t.number)
-			its.used = time.Now()
-		})
+		rec.s.update(func(its *state) { its.forget(t) })
 		rec.wakeStreams()
 	})
+}
+
+// endOf makes the record of a turn's end.
+func (rec *recorder) endOf(its *state, t *turn) journal.Entry {
+	wire := convert.Event(nil, pipeline.TurnEnded{
+		Calls: t.calls, Batches: t.batches, Outcomes: t.outcomes, Wall: time.Since(t.begun), Work: t.work,
+	})
+	wire.Turn, wire.TurnId = t.number, t.id
+	return wireEntry(nil, wire, putState(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
+}
+
+// forget takes a turn out of the session whose end is recorded.
+func (its *state) forget(t *turn) {
+	delete(its.ledger.turns, t.number)
+	its.used = time.Now()
+}
+
+// endsWith reports whether a turn is over once these of its calls have ended, with no hook to run
+// before that is recorded.
+func (rec *recorder) endsWith(t *turn, endings []ending) bool {
+	for _, e := range endings {
+		if _, open := t.open[e.use.Key]; !open {
+			return false
+		}
+	}
+	return t.ended && !t.over && len(t.open) == len(endings) && len(t.hookCalls) == 0 && !rec.s.mayRun(hook.PostToolBatch, "", false)
 }
 
 // turnNamed finds an open turn by the client's name; empty: the one that takes tool uses, else the
