@@ -60,7 +60,12 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 		l.setBuffer(m.BufferClosed.GetPath(), nil)
 		return false
 	case *tooldv1.ExecuteRequest_EndTurn:
-		delete(l.turns, m.EndTurn.GetTurnId())
+		turn := m.EndTurn.GetTurnId()
+		if !slices.ContainsFunc(l.kept, func(r *tooldv1.ExecuteRequest) bool {
+			return r.GetModelEvent() != nil && r.GetModelEvent().GetTurnId() == turn
+		}) {
+			delete(l.turns, turn) // else its calls are known to the daemon alone
+		}
 	case *tooldv1.ExecuteRequest_DiscardTurn:
 		delete(l.turns, m.DiscardTurn.GetTurnId())
 	case *tooldv1.ExecuteRequest_Cancel:
@@ -146,7 +151,7 @@ func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
 		l.tries = 0
 	}
 	l.last = max(l.last, event.GetSeq())
-	delete(l.calls, call{event.GetTurnId(), ended(event)})
+	maps.DeleteFunc(l.calls, func(c call, _ struct{}) bool { return c.id == ended(event) && inTurn(event, c.turn) })
 	if event.GetTurnEnded() != nil {
 		delete(l.turns, event.GetTurnId())
 	}
@@ -162,6 +167,11 @@ func ended(event *tooldv1.ExecuteResponse) string {
 	return event.GetToolResult().GetToolUseId()
 }
 
+// inTurn reports whether an event is about the turn, as far as it names one: a notice does not.
+func inTurn(event *tooldv1.ExecuteResponse, turn string) bool {
+	return event.GetTurnId() == turn || event.GetNotice() != nil
+}
+
 // confirms reports whether an event shows that the daemon has a message and will not lose it.
 func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) bool {
 	turnEnds := func(turn string) bool {
@@ -171,7 +181,7 @@ func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) b
 	case *tooldv1.ExecuteRequest_ToolUse:
 		id, accepted := useID(m.ToolUse), event.GetAccepted()
 		isAccepted := accepted.GetToolUseId() == id && !accepted.GetReplayed() // a replay's result is older than what a new stream would begin with
-		return event.GetTurnId() == m.ToolUse.GetTurnId() && (isAccepted || ended(event) == id)
+		return inTurn(event, m.ToolUse.GetTurnId()) && (isAccepted || ended(event) == id)
 	case *tooldv1.ExecuteRequest_Cancel:
 		if id := m.Cancel.GetToolUseId(); id != "" {
 			return event.GetToolResult().GetToolUseId() == id

@@ -51,6 +51,11 @@ func TestResume(t *testing.T) {
 			"< attach; > attached 0; < event t/0; < event t/1; > accepted 1 t/a; cut; < attach after 1; > attached 1; < event t/0; < event t/1; > result 2 t/a; > ended 3 t/; cut",
 			"attached 0, accepted 1 t/a, attached 1, result 2 t/a, ended 3 t/, Unavailable",
 		},
+		"the end of a turn whose calls only the model has named is waited for": {
+			[]*tooldv1.ExecuteRequest{modelEvent("t", 0), endTurn("t")},
+			"< attach; > attached 0; < event t/0; < end t; > accepted 1 t/a; cut; < attach after 1; > attached 1; < event t/0; < end t; > ended 2 t/",
+			"attached 0, accepted 1 t/a, attached 1, ended 2 t/",
+		},
 		"a model's own item has its id in it": {
 			[]*tooldv1.ExecuteRequest{{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{TurnId: "t", NativeJson: `{"type":"function_call","id":"fc","call_id":"a"}`}}}, use("t", "b")},
 			"< attach; > attached 0; < use t/; < use t/b; > accepted 1 t/a; cut; < attach after 1; > attached 1; < use t/b",

@@ -1,0 +1,14 @@
+"""The client of toold, a local daemon that runs tool calls for programs that talk to language models.
+
+>>> async with await toold.connect() as client:
+...     async with await client.session(mode="acceptEdits") as session:
+...         items = await session.run(message)  # what the model's API has answered
+
+toold.sync has the same without asyncio.
+"""
+
+from ._client import FORMATS, MODES, Call, Client, Session, Tool, Turn, connect
+from ._errors import ModelError, TooldError
+from ._version import __version__
+
+__all__ = ["FORMATS", "MODES", "Call", "Client", "ModelError", "Session", "Tool", "TooldError", "Turn", "__version__", "connect"]

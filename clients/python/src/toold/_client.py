@@ -1,0 +1,557 @@
+"""The asyncio client: a connection, sessions that survive the loss of their stream, turns and calls."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import uuid
+from contextlib import suppress
+
+import grpc
+import grpc.aio
+
+from ._errors import ModelError, TooldError, error_of
+from ._ledger import Ledger, ended
+from ._version import __version__
+from .v1 import daemon_pb2, daemon_pb2_grpc, event_pb2, options_pb2, session_pb2, session_pb2_grpc
+from .v1 import tool_pb2 as wire
+from .v1 import tool_pb2_grpc
+
+#: The forms in which definitions of tools are given.
+FORMATS = {
+    "native": wire.TOOL_FORMAT_NATIVE,
+    "anthropic": wire.TOOL_FORMAT_ANTHROPIC,
+    "openai": wire.TOOL_FORMAT_OPENAI,
+    "responses": wire.TOOL_FORMAT_OPENAI_RESPONSES,
+    "mcp": wire.TOOL_FORMAT_MCP,
+}
+
+#: The names of the modes of permission, as settings have them.
+MODES = {
+    "default": options_pb2.PERMISSION_MODE_DEFAULT,
+    "plan": options_pb2.PERMISSION_MODE_PLAN,
+    "acceptEdits": options_pb2.PERMISSION_MODE_ACCEPT_EDITS,
+    "dontAsk": options_pb2.PERMISSION_MODE_DONT_ASK,
+    "bypassPermissions": options_pb2.PERMISSION_MODE_BYPASS_PERMISSIONS,
+}
+
+_WINDOWS = [("grpc.http2.bdp_probe", 0), ("grpc.max_receive_message_length", 16 << 20)]
+
+
+async def connect(address=None):
+    """Connects to the daemon of this user, and starts it with "toold start" if none answers.
+
+    address, or else TOOLD_ADDRESS, is that of another one, which is not started: "unix:/path", or "tcp://host:port" with the token in
+    the file that TOOLD_TOKEN_FILE names. Raises TooldError. The caller closes the client, or uses it with "async with".
+    """
+    client = Client(address)
+    await client._dial()
+    return client
+
+
+class Client:
+    """A connection to a daemon. Made by connect."""
+
+    def __init__(self, address=None):
+        self._address = address
+        self._channel = None
+        self._dialling = asyncio.Lock()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    async def close(self):
+        """Closes the connection. Sessions are closed by their own close."""
+        if self._channel is not None:
+            await self._channel.close()
+            self._channel = None
+
+    async def _dial(self):
+        async with self._dialling:
+            if self._channel is None:
+                address, metadata = await _address_of(self._address)
+                interceptors = [_Token(metadata)] if metadata else None
+                self._channel = grpc.aio.insecure_channel(address, options=_WINDOWS, interceptors=interceptors)
+            return self._channel
+
+    async def _redial(self, channel):
+        """Drops a connection whose daemon has gone, so that the next one starts it."""
+        if channel is self._channel and channel is not None:
+            self._channel = None
+            await channel.close()
+        return await self._dial()
+
+    @property
+    def tools_service(self):
+        """The stub of ToolService, for what this class has no method for."""
+        return tool_pb2_grpc.ToolServiceStub(self._channel)
+
+    @property
+    def session_service(self):
+        """The stub of SessionService."""
+        return session_pb2_grpc.SessionServiceStub(self._channel)
+
+    @property
+    def daemon_service(self):
+        """The stub of DaemonService."""
+        return daemon_pb2_grpc.DaemonServiceStub(self._channel)
+
+    async def session(self, name="", roots=(), mode=None, env=None, on_question=None, tools=(), options=None):
+        """Attaches to the session of that name, or to a new one without a name, which ends when it is closed.
+
+        roots are its directories when it is new; the current one unless named. mode is one of MODES; options an Options message in
+        which mode is set. on_question is called with each Question and returns True, False, or an Answer's fields as a dict; it may be
+        a coroutine function. Without it a call that would have to ask is denied. tools are Tools that run in this program.
+        """
+        options = options or options_pb2.Options()
+        if mode is not None:
+            options.permission_mode = MODES[mode]
+        attach = wire.Attach(
+            session_id=name,
+            roots=[os.path.abspath(root) for root in roots or ["."]],
+            env=env if env is not None else {},
+            client=wire.ClientInfo(name="toold-python", version=__version__),
+            capabilities=wire.Capabilities(answers=on_question is not None, native_results=True),
+            client_tools=[t._wire() for t in tools],
+            options=options,
+        )
+        session = Session(self, attach, on_question, {t.name: t for t in tools})
+        await session._open()
+        return session
+
+    async def tools(self, format="native", session=""):
+        """Returns the definitions of a session's tools, or of a new one's, as the API of that format takes them."""
+        request = wire.ListToolsRequest(session_id=getattr(session, "id", session), format=FORMATS[format])
+        answer = await self._call(self.tools_service.ListTools, request)
+        return list(answer.tools) if format == "native" else json.loads(answer.definitions_json)
+
+    async def output(self, session, call, offset=0, follow=False):
+        """Yields the raw output of a call, as bytes, from an offset on; with follow until the call has ended."""
+        request = wire.ReadOutputRequest(session_id=getattr(session, "id", session), tool_use_id=call, offset=offset, follow=follow)
+        async for part in self._stream(self.tools_service.ReadOutput, request):
+            yield part.data
+
+    async def watch(self, session, after=None):
+        """Yields the events of a session, from the record after on, or live ones."""
+        request = session_pb2.WatchRequest(session_id=getattr(session, "id", session), after_seq=after)
+        async for answer in self._stream(self.session_service.Watch, request):
+            yield answer.event
+
+    async def diff(self, session, **which):
+        """Returns the checkpoints of a session, newest first; which are fields of ListCheckpointsRequest."""
+        request = session_pb2.ListCheckpointsRequest(session_id=getattr(session, "id", session), **which)
+        return list((await self._call(self.session_service.ListCheckpoints, request)).checkpoints)
+
+    async def undo(self, session, **what):
+        """Puts back what calls have changed; what are fields of RestoreRequest, such as turn or tool_use_id."""
+        request = session_pb2.RestoreRequest(session_id=getattr(session, "id", session), **what)
+        return await self._call(self.session_service.Restore, request)
+
+    async def info(self):
+        """Returns what the daemon is, as GetInfoResponse."""
+        return await self._call(self.daemon_service.GetInfo, daemon_pb2.GetInfoRequest())
+
+    async def _call(self, method, request):
+        try:
+            return await method(request)
+        except grpc.aio.AioRpcError as e:
+            raise error_of(e) from None
+
+    async def _stream(self, method, request):
+        try:
+            async for message in method(request):
+                yield message
+        except grpc.aio.AioRpcError as e:
+            raise error_of(e) from None
+
+
+class Tool:
+    """A tool that this program runs: run is called with the input as a dict, and returns a text or Content messages.
+
+    It may be a coroutine function, which is cancelled when its call has ended. An exception is the call's error.
+    """
+
+    def __init__(self, name, description, schema, run, read_only=False):
+        self.name, self.description, self.schema, self.run, self.read_only = name, description, schema, run, read_only
+
+    def _wire(self):
+        return wire.ClientTool(
+            name=self.name, description=self.description, input_schema_json=json.dumps(self.schema), read_only=self.read_only
+        )
+
+
+class Session:
+    """A session of the daemon. While calls are under way or a turn is open, a lost stream is resumed, and nothing runs twice."""
+
+    def __init__(self, client, attach, on_question, tools):
+        self.id = ""  #: its name
+        self.epoch = ""  #: changes when numbers of records may have been given twice
+        self.attached = None  #: the newest Attached message
+        self._client, self._attach, self._on_question, self._tools = client, attach, on_question, tools
+        self._ledger = Ledger()
+        self._outgoing = None  # of the stream; None: there is none
+        self._ready = asyncio.Event()  # the stream is attached, or cannot be
+        self._reader = None
+        self._calls, self._turns, self._running = {}, {}, {}
+        self._failed = None
+        self._work = set()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    # What a program asks for.
+
+    async def run(self, message):
+        """Runs the tool calls of a model's whole message, and returns the items to append to the conversation.
+
+        message is what the API has answered with, as a dict or JSON. See Turn.end.
+        """
+        turn = self.turn()
+        await turn.feed(message)
+        return await turn.end()
+
+    def turn(self, id=None):
+        """Begins a turn, which is fed with the events of a model's stream. id is its name; each needs its own."""
+        turn = Turn(self, id or uuid.uuid4().hex)
+        self._turns[turn.id] = turn
+        return turn
+
+    async def call(self, name, input=None, id=None, timeout=None):
+        """Asks for one call, a turn of its own, and returns it. input is a dict, or JSON text; timeout is in seconds."""
+        call = Call(self, id or "call-" + uuid.uuid4().hex)
+        use = wire.ToolUse(id=call.id, turn_id=call.id, name=name, input_json=input if isinstance(input, str) else json.dumps(input or {}))
+        if timeout is not None:
+            use.timeout.FromNanoseconds(int(timeout * 1e9))
+        self._calls[call.id] = call
+        await self._send(wire.ExecuteRequest(tool_use=use))
+        await self._send(wire.ExecuteRequest(end_turn=wire.EndTurn(turn_id=call.id)))
+        return call
+
+    async def interrupt(self, reason=""):
+        """Stops every open turn, but lets calls finish whose tool is not interruptible."""
+        await self._send(wire.ExecuteRequest(interrupt=wire.Interrupt(reason=reason)))
+
+    async def close(self):
+        """Ends the stream. What becomes of calls that are under way is decided by Options.on_disconnect."""
+        if self._reader is not None:
+            self._reader.cancel()
+            with suppress(asyncio.CancelledError, TooldError):
+                await self._reader
+        for task in list(self._work):
+            task.cancel()
+
+    # The stream.
+
+    async def _open(self):
+        self._ready.clear()
+        self._failed = None
+        self._reader = asyncio.create_task(self._read())
+        await self._ready.wait()
+        if self._failed is not None:
+            raise self._failed
+
+    async def _send(self, request):
+        self._ledger.add(request)
+        if self._reader.done():
+            await self._open()  # which sends what is kept
+        elif self._outgoing is not None:
+            self._outgoing.put_nowait(request)
+
+    async def _say(self, **message):
+        """Sends what is not sent again, if there is a stream."""
+        if self._outgoing is not None:
+            self._outgoing.put_nowait(wire.ExecuteRequest(**message))
+
+    async def _read(self):
+        """Reads streams until one ends that is not resumed."""
+        try:
+            while True:
+                channel = await self._client._dial()
+                try:
+                    await self._one_stream(channel)
+                    error = TooldError("UNAVAILABLE", "", "the stream has ended")
+                except grpc.aio.AioRpcError as e:
+                    error = error_of(e)
+                finally:
+                    self._outgoing = None
+                if error.code != "UNAVAILABLE" or not self.id or not self._ledger.resumable():
+                    raise error
+                await self._client._redial(channel)
+        except (TooldError, OSError) as e:
+            self._fail(e)
+        except asyncio.CancelledError:
+            self._fail(TooldError("CANCELLED", "", "the session was closed"))
+            raise
+        finally:
+            self._ready.set()
+
+    async def _one_stream(self, channel):
+        outgoing = asyncio.Queue()
+        stream = tool_pb2_grpc.ToolServiceStub(channel).Execute()
+
+        async def write():
+            with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the reader has the reason
+                await stream.write(wire.ExecuteRequest(attach=self._next_attach()))
+                while True:
+                    await stream.write(await outgoing.get())
+
+        writer = asyncio.create_task(write())
+        try:
+            while (event := await stream.read()) is not grpc.aio.EOF:
+                if event.HasField("attached"):
+                    self._attached(event.attached, outgoing)
+                self._take(event)
+            if await stream.code() != grpc.StatusCode.OK:
+                raise grpc.aio.AioRpcError(
+                    await stream.code(), await stream.initial_metadata(), await stream.trailing_metadata(), details=await stream.details()
+                )
+        finally:
+            writer.cancel()
+            stream.cancel()
+
+    def _attached(self, hello, outgoing):
+        if not self.id:
+            self.id = hello.session_id
+            self._ledger.begin(self._attach, hello)
+        self.attached, self.epoch = hello, hello.epoch
+        for request in self._ledger.unconfirmed():
+            outgoing.put_nowait(request)
+        self._outgoing = outgoing
+        self._ready.set()
+
+    def _next_attach(self):
+        if not self.id:
+            return self._attach
+        again = wire.Attach(session_id=self.id, after_seq=self._ledger.last)
+        for field in ("client", "capabilities"):
+            getattr(again, field).CopyFrom(getattr(self._attach, field))
+        again.env.update(self._attach.env)
+        again.client_tools.extend(self._attach.client_tools)
+        return again
+
+    def _fail(self, error):
+        self._failed = error
+        self._ledger.forget()
+        for waiting in list(self._calls.values()) + list(self._turns.values()):
+            waiting._end(error)
+        self._calls, self._turns = {}, {}
+
+    def _take(self, event):
+        """Passes an event on to whom it concerns."""
+        if not self._ledger.confirm(event):
+            return
+        kind = event.WhichOneof("event")
+        about = getattr(event, kind)
+        id = getattr(about, "tool_use_id", "")
+        turn = self._turns.get(event.turn_id or _named(about))
+        call = self._calls.get(id) if event.turn_id in ("", id) else None
+        for receiver in (call, turn):
+            if receiver is not None:
+                receiver._take(event)
+        if kind == "question":
+            self._start(self._answer(about))
+        elif kind == "client_tool_use":
+            self._running[event.turn_id, id] = self._start(self._run(event.turn_id, about))
+        elif kind == "client_tool_cancel" and (event.turn_id, id) in self._running:
+            self._running[event.turn_id, id].cancel()
+        if call is not None and ended(event):
+            del self._calls[id]
+        if kind == "turn_ended":
+            self._turns.pop(event.turn_id, None)
+
+    def _start(self, coroutine):
+        task = asyncio.create_task(coroutine)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        return task
+
+    async def _answer(self, question):
+        if self._on_question is None:
+            return
+        said = self._on_question(question)
+        if inspect.isawaitable(said):
+            said = await said
+        fields = dict(said) if isinstance(said, dict) else {"decision": wire.DECISION_ALLOW if said else wire.DECISION_DENY}
+        await self._say(answer=wire.Answer(question_id=question.question_id, input_digest=question.input_digest, **fields))
+
+    async def _run(self, turn, use):
+        result = wire.ClientToolResult(tool_use_id=use.tool_use_id, turn_id=turn)
+        try:
+            given = self._tools[use.name].run(json.loads(use.input_json or "{}"))
+            if inspect.isawaitable(given):
+                given = await given
+            result.content.extend([event_pb2.Content(text=given)] if isinstance(given, str) else given or [])
+        except Exception as e:  # whatever it is, the model is told
+            result.is_error = True
+            result.content.append(event_pb2.Content(text=str(e) or type(e).__name__))
+        finally:
+            self._running.pop((turn, use.tool_use_id), None)
+        await self._send(wire.ExecuteRequest(client_tool_result=result))
+
+
+class _Waiting:
+    """Something whose end is waited for."""
+
+    def __init__(self, session, id):
+        self.id = id
+        self._session = session
+        self._over = asyncio.Event()
+        self._error = None
+
+    def _end(self, error=None):
+        self._error = error
+        self._over.set()
+
+    async def _wait(self):
+        await self._over.wait()
+        if self._error is not None:
+            raise self._error
+
+
+class Turn(_Waiting):
+    """The tool calls of one message of a model."""
+
+    def __init__(self, session, id):
+        super().__init__(session, id)
+        self.results = []  #: the ToolResults so far, as they came
+        self.notices = []  #: what the daemon has noticed about the message, such as that it was cut off
+        self._index = 0
+
+    async def feed(self, event):
+        """Passes on one event of the model's stream, or a whole message: a dict or its JSON, verbatim."""
+        text = event if isinstance(event, str) else json.dumps(_plain(event))
+        request = wire.ExecuteRequest(model_event=wire.ModelEvent(turn_id=self.id, index=self._index, json=text))
+        self._index += 1
+        await self._session._send(request)
+
+    async def end(self):
+        """Waits for the turn's calls, and returns the items to append to the conversation, in the order of the calls.
+
+        They are those of the model's API: for Anthropic one message of the user, which holds the results, for OpenAI messages of the
+        role tool or output items. Without a call the list is empty. A message that has not ended is ended: calls that are not whole
+        never run. Raises ModelError if the model's API has reported an error.
+        """
+        if self._index and not self._over.is_set():
+            await self._session._send(wire.ExecuteRequest(end_turn=wire.EndTurn(turn_id=self.id)))
+            await self._wait()
+        for notice in self.notices:
+            if notice.code == "model_failed":
+                raise ModelError(notice.message)
+        items = [json.loads(r.native_json) for r in sorted(self.results, key=lambda r: r.index) if r.native_json]
+        if items and items[0].get("type") == "tool_result":
+            return [{"role": "user", "content": items}]
+        return items
+
+    async def discard(self):
+        """Throws the turn away, because the model's message broke off and will be asked for again."""
+        await self._session._send(wire.ExecuteRequest(discard_turn=wire.DiscardTurn(turn_id=self.id)))
+
+    def _take(self, event):
+        if event.HasField("tool_result"):
+            self.results.append(event.tool_result)
+        elif event.HasField("notice"):
+            self.notices.append(event.notice)
+        elif event.HasField("turn_ended"):
+            self._end()
+
+
+class Call(_Waiting):
+    """One call. Its events can be iterated over once, and end with its result."""
+
+    def __init__(self, session, id):
+        super().__init__(session, id)
+        self._events = asyncio.Queue()
+        self._result = None
+
+    async def result(self):
+        """Waits for the ToolResult and returns it, whatever the outcome."""
+        await self._wait()
+        return self._result
+
+    async def cancel(self, reason=""):
+        """Stops the call; its result follows. A background task that it has left is stopped too."""
+        await self._session._send(wire.ExecuteRequest(cancel=wire.Cancel(tool_use_id=self.id, reason=reason)))
+
+    async def __aiter__(self):
+        while True:
+            event = await self._events.get()
+            if event is None:
+                if self._error is not None:
+                    raise self._error
+                return
+            yield event
+
+    def _take(self, event):
+        self._events.put_nowait(event)
+        if event.HasField("tool_result"):
+            self._result = event.tool_result
+            self._end()
+        elif ended(event) == self.id:
+            self._end(TooldError("ALREADY_EXISTS", "duplicate_id", event.notice.message))
+
+    def _end(self, error=None):
+        super()._end(error)
+        self._events.put_nowait(None)
+
+
+class _Token(grpc.aio.UnaryUnaryClientInterceptor, grpc.aio.UnaryStreamClientInterceptor, grpc.aio.StreamStreamClientInterceptor):
+    """Shows the token with each request."""
+
+    def __init__(self, metadata):
+        self._metadata = metadata
+
+    def _with(self, details):
+        return details._replace(metadata=grpc.aio.Metadata(*(tuple(details.metadata or ()) + self._metadata)))
+
+    async def intercept_unary_unary(self, proceed, details, request):
+        return await proceed(self._with(details), request)
+
+    async def intercept_unary_stream(self, proceed, details, request):
+        return await proceed(self._with(details), request)
+
+    async def intercept_stream_stream(self, proceed, details, requests):
+        return await proceed(self._with(details), requests)
+
+
+async def _address_of(address):
+    """Returns where the daemon is, and the metadata that each request shows; it is started if it is on this machine."""
+    address = address or os.environ.get("TOOLD_ADDRESS", "")
+    if address.startswith("tcp://"):
+        metadata = ()
+        if file := os.environ.get("TOOLD_TOKEN_FILE"):
+            with open(file, encoding="utf-8") as f:
+                metadata = (("authorization", "Bearer " + f.read().strip()),)
+        return address[len("tcp://") :], metadata
+    if address:
+        return address, ()
+    try:
+        process = await asyncio.create_subprocess_exec("toold", "start", "--json", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
+    except FileNotFoundError:
+        raise TooldError("UNAVAILABLE", "", "toold is not installed, or not on PATH") from None
+    out, err = await process.communicate()
+    if process.returncode:
+        raise TooldError("UNAVAILABLE", "", err.decode(errors="replace").strip())
+    return next(x["address"] for x in json.loads(out)["listeners"] if x["address"].startswith("unix:")), ()
+
+
+def _named(about):
+    """The turn that a notice is about; empty: none."""
+    details = getattr(about, "details", None)
+    return details["turn_id"] if details is not None and "turn_id" in details else ""
+
+
+def _plain(event):
+    """An event as a dict; SDKs have objects that become one."""
+    for method in ("model_dump", "to_dict"):
+        if hasattr(event, method):
+            return getattr(event, method)()
+    return event
+
