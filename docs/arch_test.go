@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	},
 	"cmd/toold/internal/golden": {},
 	"cmd/toold/internal/mcpserver": {
-		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",
+		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/lines", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",
 		"gen/toold/v1", "tools/text/ellipsis",
 	},
 	"cmd/toold/internal/records": {

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -15,19 +14,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toold/toold/cmd/toold/internal/lines"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
-
-// maxLine is how many bytes a line may have: the daemon takes inputs of 10 MiB, and JSON may escape some of it.
-const maxLine = 16 << 20
-
-// errLineTooLong is the error for a line that was skipped.
-var errLineTooLong = fmt.Errorf("the line has more than %d bytes", maxLine)
 
 // A wire is the SDK's transport and its only connection. What costs goes past the SDK: calls are passed to a receiver in the order
 // in which they come, and their answers come from there. Read is called by one goroutine, the rest by any.
 type wire struct {
-	in       *bufio.Reader
+	in       *lines.Reader
 	queue    []json.RawMessage // of a batch
 	receiver receiver
 	ended    chan struct{} // closed when nothing more comes, or nothing more can be said
@@ -51,7 +45,7 @@ type receiver interface {
 }
 
 func newWire(in io.Reader, out io.Writer, to receiver) *wire {
-	w := &wire{in: bufio.NewReaderSize(in, 64<<10), out: out, receiver: to, ended: make(chan struct{}), open: map[jsonrpc.ID]*call{}}
+	w := &wire{in: lines.NewReader(in), out: out, receiver: to, ended: make(chan struct{}), open: map[jsonrpc.ID]*call{}}
 	w.changed = sync.NewCond(&w.mu)
 	return w
 }
@@ -79,7 +73,7 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		text, err := w.next()
 		switch {
-		case errors.Is(err, errLineTooLong):
+		case errors.Is(err, lines.ErrTooLong):
 			w.refuse(nil, jsonrpc.CodeParseError, err)
 			continue
 		case err != nil:
@@ -102,10 +96,10 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 // next returns the text of the next message: a line, or a part of a batch, which an old version of the protocol has.
 func (w *wire) next() (json.RawMessage, error) {
 	for len(w.queue) == 0 {
-		line, err := w.line()
+		line, err := w.in.Next()
 		line = bytes.TrimSpace(line)
 		switch {
-		case errors.Is(err, errLineTooLong), err != nil && len(line) == 0:
+		case errors.Is(err, lines.ErrTooLong), err != nil && len(line) == 0:
 			return nil, err
 		case len(line) == 0:
 			continue
@@ -117,27 +111,6 @@ func (w *wire) next() (json.RawMessage, error) {
 	text := w.queue[0]
 	w.queue = w.queue[1:]
 	return text, nil
-}
-
-// line reads up to the next line break, or to the end of input, which is its error then. A line that is too long is
-// read to its end and dropped.
-func (w *wire) line() ([]byte, error) {
-	var line []byte
-	for long := false; ; {
-		part, err := w.in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > maxLine; long {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case long:
-			return nil, errLineTooLong
-		default:
-			return line, err
-		}
-	}
 }
 
 // take passes a message to the receiver if it is one of the receiver's, and returns those that are the SDK's. A request whose id
