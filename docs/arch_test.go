@@ -128,7 +128,7 @@ var imports = map[string][]string{
 	"tools/grep/selection":            {"tools/exec/shell", "tools/fs/walk"},
 	"tools/grep":                      {"tools", "tools/fault", "tools/grep/selection", "tools/exec/sandbox", "tools/fs/index", "tools/fs/walk", "tools/fs/workspace", "tools/fs/workspace/text"},
 	"tools/exec/language":             {"tools/text/ellipsis", "tools/fault", "tools/fs/pathname", "tools/exec/sandbox"},
-	"tools/ls":                        {"tools", "tools/fs/walk", "tools/fs/workspace", "tools/fs/workspace/text"},
+	"tools/ls":                        {"tools", "tools/fs/index", "tools/fs/walk", "tools/fs/workspace", "tools/fs/workspace/text"},
 	"tools/lsp":                       {"tools", "tools/fault", "tools/exec/language", "tools/fs/workspace/text"},
 	"tools/mcp":                       {"tools", "tools/text/ellipsis", "tools/fault", "tools/fs/pathname", "tools/media/image", "tools/exec/sandbox"},
 	"tools/text/nearest":              {},

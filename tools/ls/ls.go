@@ -11,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/fs/walk"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/fs/workspace/text"
@@ -73,7 +76,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	defer func() { _ = dir.Close() }() // it was only read
 	l := lister{rules: rules, dir: dir, Listing: Listing{Path: dir.Path.Name()}}
-	if err := l.list(ctx); err != nil {
+	if err := l.list(ctx, env.Index); err != nil {
 		l.Incomplete = true
 		l.Reasons = append(l.Reasons, err.Error())
 	}
@@ -97,8 +100,8 @@ type found struct {
 }
 
 // list reads the directory until ctx ends.
-func (l *lister) list(ctx context.Context) error {
-	err := l.dir.Each(func(name string, kind fs.FileMode) bool {
+func (l *lister) list(ctx context.Context, known *index.Index) error {
+	err := l.each(known, func(name string, kind fs.FileMode) bool {
 		if ctx.Err() != nil {
 			return false
 		}
@@ -123,6 +126,38 @@ func (l *lister) list(ctx context.Context) error {
 		return fmt.Errorf("could not be read to its end: %w", err)
 	}
 	return nil
+}
+
+// each calls visit for every entry until it returns false. A directory whose entries are remembered is
+// not read: they come in the order of the listing.
+func (l *lister) each(known *index.Index, visit func(name string, kind fs.FileMode) bool) error {
+	var s unix.Stat_t
+	if known == nil || unix.Fstat(l.dir.Fd(), &s) != nil {
+		return l.dir.Each(visit)
+	}
+	now := index.StampOf(&s)
+	if listing := known.Listing(now); listing != nil {
+		for _, directories := range [...]bool{true, false} {
+			for _, e := range listing.Entries {
+				if e.Type.IsDir() == directories && !visit(e.Name, e.Type) {
+					return nil
+				}
+			}
+		}
+		return nil
+	}
+	reading, whole := known.Read(l.dir.Fd(), now), true
+	err := l.dir.Each(func(name string, kind fs.FileMode) bool {
+		if reading != nil {
+			reading.Add([]index.Entry{{Name: strings.Clone(name), Type: kind}})
+		}
+		whole = visit(name, kind)
+		return whole
+	})
+	if err == nil && whole {
+		reading.Keep()
+	}
+	return err
 }
 
 // trim sorts the entries, directories first, and drops what no result will show.

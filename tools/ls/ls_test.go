@@ -10,11 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/index"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -156,6 +158,45 @@ func TestDeniedIsNotListed(t *testing.T) {
 		_, _, err := call(t.Context(), files.Env(), `{"path": "`+path+`"}`)
 		if tooltest.Code(err) != "rule_denied" || !strings.Contains(err.Error(), tooltest.Rule) {
 			t.Errorf("%s: %v, want rule_denied with the rule", path, err)
+		}
+	}
+}
+
+// TestRememberedEntries lists a directory whose entries an index knows after they have changed.
+func TestRememberedEntries(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	set := index.NewSet(1 << 20)
+	t.Cleanup(func() { _ = set.Close() })
+	set.Settle = 20 * time.Millisecond
+	env := newEnv(t, dir)
+	env.Index = set.Of("one")
+	list := func() string {
+		text, _, err := call(context.Background(), env, `{"path": "."}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(text, dir, "$DIR")
+	}
+	must(t, os.WriteFile(in("b"), []byte("12345"), 0o644), os.Mkdir(in("d"), 0o755), os.Symlink("b", in("a")))
+	for until := time.Now().Add(time.Second); set.Held().Directories == 0 && time.Now().Before(until); { // until it has settled, if the file system tells of changes
+		list()
+	}
+	for _, step := range []struct {
+		change func() error
+		want   string
+	}{
+		{func() error { return nil }, "\n  d/\n  a -> b\n  b (5 bytes)"},
+		{func() error { return os.WriteFile(in("b"), []byte("123"), 0o644) }, "\n  d/\n  a -> b\n  b (3 bytes)"},
+		{func() error { return os.Mkdir(in("c"), 0o755) }, "\n  c/\n  d/\n  a -> b\n  b (3 bytes)"},
+		{func() error { return errors.Join(os.Remove(in("d")), os.WriteFile(in("d"), nil, 0o644)) }, "\n  c/\n  a -> b\n  b (3 bytes)\n  d (0 bytes)"},
+		{func() error { return os.Rename(in("b"), in("e")) }, "\n  c/\n  a -> b\n  d (0 bytes)\n  e (3 bytes)"},
+	} {
+		must(t, step.change())
+		for range 2 {
+			if diff := cmp.Diff("$DIR/"+step.want, list()); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
 		}
 	}
 }

@@ -43,6 +43,9 @@ func (v *View) OpenDir(name string) (*Dir, error) {
 // Close closes the directory.
 func (d *Dir) Close() error { return unix.Close(d.fd) }
 
+// Fd returns the descriptor of the directory, which stays open until Close.
+func (d *Dir) Fd() int { return d.fd }
+
 // Each calls visit for every entry, in the order of the file system, until it returns false. kind
 // holds the type bits. It may be called once.
 func (d *Dir) Each(visit func(name string, kind fs.FileMode) bool) error {
