@@ -256,7 +256,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 func (at *attachments) take(ctx context.Context, in inlet, its *state, st *stream, a *tooldv1.Attach, standing *policySnapshot) error {
 	can := a.GetCapabilities()
 	st.answers, st.fileChanges, st.buffers = can.GetAnswers(), can.GetFileChanges(), can.GetBuffers()
-	st.native = can.GetNativeResults()
+	st.native, st.plain = can.GetNativeResults(), can.GetNoStructured()
 	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
 	st.arrival, st.pid = admissionOf(ctx).arrival, access.PIDOf(ctx)

@@ -311,6 +311,17 @@ func TestNativeItems(t *testing.T) {
 	}
 }
 
+// TestNoStructured: a stream that does not read what is structured gets the rest.
+func TestNoStructured(t *testing.T) {
+	h := serve(t)
+	c := h.converse()
+	c.attach(&tooldv1.Attach{SessionId: "s", Roots: []string{h.root}, Options: free(), Capabilities: &tooldv1.Capabilities{NoStructured: true}})
+	c.use("a", "TodoWrite", `{"todos":[]}`)
+	if r := c.until("a OK").GetToolResult(); r.GetStructured() != nil || len(r.GetContent()) == 0 {
+		t.Errorf("%v", r)
+	}
+}
+
 // snapshot is a tool that gives an image of noise, which does not get smaller by being packed.
 func snapshot(side int) tools.Tool {
 	picture := image.NewNRGBA(image.Rect(0, 0, side, side))

@@ -36,6 +36,8 @@ const (
 	fieldSeq      = 1 // of ExecuteResponse, and so on
 	fieldTime     = 2
 	fieldAccepted = 5
+	fieldResult   = 10
+	fieldValues   = 7 // of ToolResult
 	fieldReplayed = 6 // of Accepted
 	fieldInput    = 9
 	fieldEvent    = 1 // of WatchResponse and RunToolResponse
@@ -100,6 +102,20 @@ func acceptedBody(body []byte, input, replayed bool) []byte {
 	}
 	shown := append(make([]byte, 0, len(body)+2), body[:from]...)
 	shown = protowire.AppendBytes(protowire.AppendTag(shown, fieldAccepted, protowire.BytesType), accepted)
+	return append(shown, body[end:]...)
+}
+
+// plainBody returns the body of a ToolResult's record without what is structured. What cannot be read is returned as it is.
+func plainBody(body []byte) []byte {
+	from, end, result := findField(body, fieldResult)
+	valuesFrom, valuesEnd, _ := findField(result, fieldValues)
+	if valuesEnd == 0 {
+		return body
+	}
+	shown := append(make([]byte, 0, len(body)), body[:from]...)
+	shown = protowire.AppendTag(shown, fieldResult, protowire.BytesType)
+	shown = protowire.AppendVarint(shown, uint64(len(result)-(valuesEnd-valuesFrom)))
+	shown = append(append(shown, result[:valuesFrom]...), result[valuesEnd:]...)
 	return append(shown, body[end:]...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -35,6 +36,35 @@ func TestRecordsAreSentAsTheyAre(t *testing.T) {
 				checkSent(t, record, acceptedBody(body, input, replayed), want)
 			}
 		}
+	}
+}
+
+// TestPlainResults: a result without what is structured is the result otherwise.
+func TestPlainResults(t *testing.T) {
+	values, err := structpb.NewStruct(map[string]any{"a": []any{1, "x"}, "b": map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range []*tooldv1.ToolResult{
+		{},
+		{ToolUseId: "a", Outcome: tooldv1.Outcome_OUTCOME_OK, Content: []*tooldv1.Content{{Block: &tooldv1.Content_Text{Text: "x"}}}, Structured: values, Usage: &tooldv1.Usage{OutputBytes: 5}},
+		{ToolUseId: "b", Structured: values},
+		{ToolUseId: "c", Usage: &tooldv1.Usage{}},
+	} {
+		body, err := proto.Marshal(&tooldv1.ExecuteResponse{Turn: 7, TurnId: "turn", Event: &tooldv1.ExecuteResponse_ToolResult{ToolResult: result}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := journal.Record{Seq: 5, Time: time.Unix(1790000000, 0), Kind: kindResult, Body: body}
+		want, err := wireOf(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.GetToolResult().Structured = nil
+		checkSent(t, record, plainBody(body), want)
+	}
+	if got := plainBody([]byte("ÿ")); string(got) != "ÿ" {
+		t.Errorf("what cannot be read becomes %q", got)
 	}
 }
 

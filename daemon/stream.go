@@ -30,6 +30,7 @@ type stream struct {
 	bytes   bool              // output chunks as bytes instead of text
 	inputs  bool              // accepted records come with their input
 	native  bool              // results of calls in a model's own form come in that form
+	plain   bool              // results come without what is structured
 	only    string            // the key of the one call that is sent; empty: everything
 	follow  bool              // goes on when it has caught up
 	upTo    uint64            // without follow: the last record that is sent
@@ -252,8 +253,11 @@ func (st *stream) sendRecord(record journal.Record, why sending) error {
 		}
 	}
 	body := record.Body
-	if record.Kind == kindAccepted {
+	switch {
+	case record.Kind == kindAccepted:
 		body = acceptedBody(body, st.inputs, why == again)
+	case record.Kind == kindResult && st.plain:
+		body = plainBody(body)
 	}
 	return st.out.record(record, body)
 }

@@ -17,14 +17,15 @@ type Talk struct {
 	turn int
 }
 
-// StartTalk opens a stream. The session closes with it, or goes on when it has a name.
+// StartTalk opens a stream of a client that reads no structured results. The session closes with it, or goes on when it has a name.
 func StartTalk(ctx context.Context, s *Server, session, root string) (*Talk, error) {
 	mode, most := tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS, int32(64)
 	stream, err := Attach(ctx, s.Conn, &tooldv1.Attach{
-		SessionId: session,
-		Roots:     []string{root},
-		Client:    &tooldv1.ClientInfo{Name: "bench"},
-		Options:   &tooldv1.Options{PermissionMode: &mode, MaxConcurrency: &most},
+		SessionId:    session,
+		Roots:        []string{root},
+		Client:       &tooldv1.ClientInfo{Name: "bench"},
+		Capabilities: &tooldv1.Capabilities{NoStructured: true},
+		Options:      &tooldv1.Options{PermissionMode: &mode, MaxConcurrency: &most},
 	})
 	return &Talk{Stream: stream}, err
 }

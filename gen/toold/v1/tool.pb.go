@@ -829,6 +829,9 @@ type Capabilities struct {
 	FileChanges bool `protobuf:"varint,3,opt,name=file_changes,json=fileChanges,proto3" json:"file_changes,omitempty"`
 	// It wants ToolResult.native_json instead of content, for calls that came in a model's own form.
 	NativeResults bool `protobuf:"varint,4,opt,name=native_results,json=nativeResults,proto3" json:"native_results,omitempty"`
+	// It does not read ToolResult.structured, which is left out: of a result with many parts it takes longer to decode than all
+	// else.
+	NoStructured  bool `protobuf:"varint,5,opt,name=no_structured,json=noStructured,proto3" json:"no_structured,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,6 +890,13 @@ func (x *Capabilities) GetFileChanges() bool {
 func (x *Capabilities) GetNativeResults() bool {
 	if x != nil {
 		return x.NativeResults
+	}
+	return false
+}
+
+func (x *Capabilities) GetNoStructured() bool {
+	if x != nil {
+		return x.NoStructured
 	}
 	return false
 }
@@ -2777,12 +2787,13 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"ClientInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"\xb1\x01\n" +
 	"\fCapabilities\x12\x18\n" +
 	"\aanswers\x18\x01 \x01(\bR\aanswers\x12\x18\n" +
 	"\abuffers\x18\x02 \x01(\bR\abuffers\x12!\n" +
 	"\ffile_changes\x18\x03 \x01(\bR\vfileChanges\x12%\n" +
-	"\x0enative_results\x18\x04 \x01(\bR\rnativeResults\"\xc0\x01\n" +
+	"\x0enative_results\x18\x04 \x01(\bR\rnativeResults\x12#\n" +
+	"\rno_structured\x18\x05 \x01(\bR\fnoStructured\"\xc0\x01\n" +
 	"\n" +
 	"ClientTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
