@@ -169,7 +169,7 @@ func (d *database) bind(text string, args []any) (*sqlite.Stmt, error) {
 
 // largeBody is from how many bytes on a body is streamed into its row: binding
 // copies it byte by byte, streaming costs a lookup.
-const largeBody = 8 << 10
+const largeBody = 3 << 10
 
 // insertLocked writes a record, with the number of the one before it of the same call,
 // or 0. The caller has locked mu.
