@@ -2,12 +2,14 @@
 package typescript_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTypeScript(t *testing.T) {
@@ -26,7 +28,9 @@ func TestTypeScript(t *testing.T) {
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("no tests: %v", err)
 	}
-	run(t, env, node, append([]string{"--test"}, tests...)...)
+	for _, file := range tests { // one after the other: some kill the daemon
+		run(t, env, node, "--test", file)
+	}
 }
 
 // TestPackage: what npm would publish is the compiled library and its documents, and nothing else.
@@ -80,7 +84,10 @@ func placeOfItsOwn(t *testing.T) []string {
 // run runs a program, and fails the test with what it printed if it fails.
 func run(t *testing.T, env []string, program string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.WaitDelay = time.Second
 	cmd.Env = env
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", filepath.Base(program), strings.Join(args, " "), err, output)

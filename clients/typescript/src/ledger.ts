@@ -11,7 +11,7 @@ export class Ledger {
   private tries = 0;
   private kept: ExecuteRequest[] = [];
   private calls = new Set<string>();
-  private turns = new Set<string>();
+  private turns = new Set<string>(); // those that have not ended; what calls a model's message asks for is not known here
 
   /** Sets the record after which the session goes on, once it has been attached for the first time. */
   begin(asked: Attach, attached: Attached): void {
@@ -29,13 +29,11 @@ export class Ledger {
       case "modelEvent":
         this.turns.add(m.value.turnId);
         break;
-      case "endTurn":
-      case "discardTurn":
-        this.turns.delete(m.value.turnId);
-        break;
       case "cancel":
         if (m.value.toolUseId && ![...this.calls].some((call) => call.endsWith(key("", m.value.toolUseId)))) return false;
         break;
+      case "endTurn":
+      case "discardTurn":
       case "clientToolResult":
       case "interrupt":
         break;

@@ -31,6 +31,8 @@ export type Execution = grpc.ClientDuplexStream<ExecuteRequest, ExecuteResponse>
 
 /** @internal One connection. It connects when it is used. */
 export class Link {
+  private isClosed = false;
+
   private constructor(
     private readonly channel: grpc.Client,
     private readonly metadata: grpc.Metadata,
@@ -55,20 +57,25 @@ export class Link {
   }
 
   close(): void {
+    this.isClosed = true;
     this.channel.close();
   }
 
   /** Calls a method that answers once. */
   unary<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, request: MessageInitShape<I>): Promise<MessageShape<O>> {
-    return new Promise((resolve, reject) => {
+    if (this.isClosed) return Promise.reject(closed());
+    return new Promise<MessageShape<O>>((resolve, reject) => {
       this.channel.makeUnaryRequest(path(method), encode(method.input), decode(method.output), create(method.input, request), this.metadata, (error, answer) =>
-        error ? reject(asError(error)) : resolve(answer as MessageShape<O>),
+        error ? reject(error) : resolve(answer as MessageShape<O>),
       );
+    }).catch((error) => {
+      throw asError(error);
     });
   }
 
   /** Calls a method that answers with a stream. Leaving the loop ends it. */
   async *stream<I extends DescMessage, O extends DescMessage>(method: DescMethodServerStreaming<I, O>, request: MessageInitShape<I>): AsyncGenerator<MessageShape<O>, void, undefined> {
+    if (this.isClosed) throw closed();
     const answers = this.channel.makeServerStreamRequest(path(method), encode(method.input), decode(method.output), create(method.input, request), this.metadata);
     try {
       for await (const answer of answers) yield answer as MessageShape<O>;
@@ -81,9 +88,14 @@ export class Link {
   }
 
   execute(): Execution {
+    if (this.isClosed) throw closed();
     const { execute } = ToolService.method;
     return this.channel.makeBidiStreamRequest(path(execute), encode(execute.input), decode(execute.output), this.metadata);
   }
+}
+
+function closed(): TooldError {
+  return new TooldError("UNAVAILABLE", "", "the connection to the daemon is closed");
 }
 
 function path(method: { parent: { typeName: string }; name: string }): string {
