@@ -16,6 +16,7 @@ export class Turn {
   private failure: TooldError | undefined;
   private events = 0n;
   private isOpen = true;
+  private isDiscarded = false;
 
   /** @internal */
   constructor(
@@ -49,9 +50,9 @@ export class Turn {
 
   /** Throws the message away: its calls end as discarded, and {@link end} returns no items. */
   async discard(): Promise<void> {
+    this.isDiscarded = true;
     if (this.close()) this.send({ case: "discardTurn", value: { $typeName: "toold.v1.DiscardTurn", turnId: this.id } });
     await this.over;
-    this.results.clear();
   }
 
   /** Stops the calls of the turn. Each has its result all the same: end() returns it. `reason` is for the model. */
@@ -98,6 +99,7 @@ export class Turn {
   }
 
   private items(): Item[] {
+    if (this.isDiscarded) return [];
     const items = [...this.results.values()].sort((a, b) => a.index - b.index).map(({ item }) => item);
     return this.format === ModelFormat.ANTHROPIC && items.length > 0 ? [{ role: "user", content: items }] : items;
   }

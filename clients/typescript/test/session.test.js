@@ -81,6 +81,7 @@ test("a model's stream, event by event", async () => {
   const thrownAway = session.turn();
   for (const event of events("s2", { command: "sleep 60" }).slice(0, 8)) thrownAway.feed(event);
   await thrownAway.discard();
+  assert.deepEqual(await thrownAway.end(), []);
   const nothing = session.turn();
   nothing.feed(all[0]);
   assert.deepEqual(await nothing.end(), []);
