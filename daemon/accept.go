@@ -41,6 +41,8 @@ type intake struct {
 	s     *session
 	mu    sync.Mutex    // locked by alone only: before an update, never in one
 	model *modelMessage // whose events came last; nil: none is held
+	past  []*modelMessage
+	gap   modelGap // that a client was notified of last
 }
 
 // An inlet is an intake that its holder has for itself.
@@ -148,7 +150,12 @@ func (in inlet) accept(r request, choose func(turnID string) *turn) (key string,
 		return "", false, nil
 	}
 	p := in.place(&r, choose)
-	if err := in.admit(p); err != nil {
+	err = in.admit(p)
+	if errors.Is(err, errTurnOver) { // and so the call is not running any more that this one was part of
+		p = in.place(&r, choose)
+		err = in.admit(p)
+	}
+	if err != nil {
 		in.forgetTurn(p.turn)
 		return "", false, err
 	}
@@ -227,8 +234,15 @@ func (l *ledger) parent(id string) (key string, t *turn) {
 	if id == "" || l.live[key] == nil {
 		return "", nil
 	}
-	return key, l.turns[l.calls[key].Turn]
+	t = l.turns[l.calls[key].Turn]
+	if t == nil || t.over { // its last result is being recorded, with the end of the turn
+		return "", nil
+	}
+	return key, t
 }
+
+// errTurnOver is the error for a call of which the turn has ended since it was given its place there.
+var errTurnOver = errors.New("the turn is over")
 
 // admit records a tool use, and takes it into its turn and the session's books if that succeeds.
 func (in inlet) admit(p *placed) error {
@@ -238,7 +252,11 @@ func (in inlet) admit(p *placed) error {
 	accepted := pipeline.Accepted{Parent: p.parent}
 	var numbering scheduler.Numbering
 	var pending *journal.Pending // nil: its record is postponed
+	var over bool
 	in.s.update(func(its *state) {
+		if over = p.turn.over; over {
+			return
+		}
 		numbering = p.turn.numbering[p.parentKey]
 		if p.call != nil {
 			accepted.Concurrent, accepted.Batch, accepted.Title = p.call.Concurrent(), numbering.Next(p.call), p.call.Title()
@@ -251,6 +269,9 @@ func (in inlet) admit(p *placed) error {
 		}
 		its.ledger.postpone(e, in.s.flushLater)
 	})
+	if over {
+		return errTurnOver
+	}
 	var err error
 	if pending != nil {
 		_, err = pending.Wait()

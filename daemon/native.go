@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -44,6 +45,8 @@ func fromItem(wire *tooldv1.ToolUse) request {
 		err = fmt.Errorf("id, name and input are in it, and may not be sent beside it")
 	case wanted != dialect.Silent && wanted != format:
 		err = fmt.Errorf("it is %s and not %s", format, wanted)
+	case u.ID == "":
+		err = errors.New("it has no id")
 	}
 	r := fromUse(u, format, wire.GetTurnId())
 	r.parent = wire.GetParentToolUseId()
@@ -83,9 +86,14 @@ type modelMessage struct {
 	turnID  string
 	first   [sha256.Size]byte // of the first event
 	events  uint64            // that are held, from the first
-	message dialect.Message
-	over    bool // it has ended, or cannot be read any further
+	uses    int               // that it has had
+	over    bool              // it has ended, or cannot be read any further
+	message dialect.Message   // empty when it is over
 }
+
+// pastMessages is how many messages are remembered that were followed by another: an event of theirs that is sent again after a
+// break changes nothing. As many turns may be under way. Ours.
+const pastMessages = 64
 
 // modelGap is the structured part of a notice about an event that came too early.
 type modelGap struct {
@@ -101,41 +109,72 @@ func (in inlet) event(e *tooldv1.ModelEvent) (repeated []string, err error) {
 		in.s.noticef("invalid_model_event", "", "An event of a model's message has no turn_id, or one of more than %d bytes; it changed nothing.", maxID)
 		return nil, nil
 	}
-	sum := sha256.Sum256([]byte(e.GetJson()))
-	if in.model == nil || in.model.turnID != id || e.GetIndex() == 0 && in.model.first != sum {
-		in.model = &modelMessage{turnID: id, first: sum}
-	}
-	m := in.model
+	m := in.messageOf(e)
 	switch {
+	case m == nil:
+		in.missed(e, 0)
+		return nil, nil
 	case e.GetIndex() < m.events, m.over: // sent again, or after the end
 		return nil, nil
 	case e.GetIndex() > m.events:
-		in.s.notify(nil, pipeline.Noticed{
-			Code: "model_event_gap", Details: modelGap{convert.Short(id), e.GetIndex(), m.events},
-			Message: fmt.Sprintf("Event %d of the model's message %q came, but %d is the next one; it changed nothing. Send from there on.", e.GetIndex(), convert.Short(id), m.events),
-		})
+		in.missed(e, m.events)
 		return nil, nil
 	}
 	uses, wrong := m.message.Add([]byte(e.GetJson()))
 	m.events++
-	if wrong == nil {
-		wrong = in.misfit(m, convert.ModelFormatIn(e.GetFormat()))
+	if misfit := in.misfit(m, convert.ModelFormatIn(e.GetFormat())); wrong == nil && misfit != nil {
+		uses, wrong = nil, misfit
 	}
-	if repeated, err = in.useAll(uses); err != nil {
-		m.events-- // the client sends it again, when there is room
-		in.model = nil
-		return repeated, err
+	repeated, err = in.useAll(m, uses)
+	if err == nil && (wrong != nil || m.message.Ended()) {
+		var more []string
+		more, err = in.finish(m, wrong)
+		repeated = append(repeated, more...)
+	}
+	if err != nil { // the client sends all of it again, when there is room
+		in.model, m.events = nil, 0
 	}
 	in.s.update(func(its *state) {
 		if t := its.ledger.turnNamed(id); t != nil && t.id == id {
 			t.modelEvents = m.events
 		}
 	})
-	if wrong != nil || m.message.Ended() {
-		more, err := in.finish(m, wrong)
-		return append(repeated, more...), err
+	return repeated, err
+}
+
+// messageOf returns the message that an event belongs to, which its first event begins; nil: its first event is missing.
+func (in inlet) messageOf(e *tooldv1.ModelEvent) *modelMessage {
+	sum := sha256.Sum256([]byte(e.GetJson()))
+	is := func(m *modelMessage) bool { return m.turnID == e.GetTurnId() && (e.GetIndex() > 0 || m.first == sum) }
+	if in.model != nil && is(in.model) {
+		return in.model
 	}
-	return repeated, nil
+	if i := slices.IndexFunc(in.past, is); i >= 0 {
+		return in.past[i]
+	}
+	if e.GetIndex() > 0 {
+		return nil
+	}
+	if in.model != nil {
+		in.model.over, in.model.message = true, dialect.Message{}
+		in.past = append(in.past[max(0, len(in.past)-pastMessages+1):], in.model)
+	}
+	in.model = &modelMessage{turnID: e.GetTurnId(), first: sum}
+	return in.model
+}
+
+// missed notifies the client, once for each gap, that events are missing in front of one.
+func (in inlet) missed(e *tooldv1.ModelEvent, expected uint64) {
+	gap := modelGap{TurnID: e.GetTurnId(), Expected: expected}
+	if in.gap == gap {
+		return
+	}
+	in.gap = gap
+	gap.TurnID, gap.Index = convert.Short(gap.TurnID), e.GetIndex()
+	in.s.notify(nil, pipeline.Noticed{
+		Code: "model_event_gap", Details: gap,
+		Message: fmt.Sprintf("Event %d of the model's message %q came, but %d is the next one; it changed nothing. Send from there on.", gap.Index, gap.TurnID, expected),
+	})
 }
 
 // misfit returns why a message cannot go on: another format, or more input than the session may hold; nil: it can.
@@ -151,10 +190,14 @@ func (in inlet) misfit(m *modelMessage, wanted dialect.Format) error {
 	return nil
 }
 
-// useAll accepts the tool uses of the message.
-func (in inlet) useAll(uses []dialect.Use) (repeated []string, err error) {
+// useAll accepts tool uses of the message. One that the model gave no id has its place for one, so that it is the same when the
+// message is sent again.
+func (in inlet) useAll(m *modelMessage, uses []dialect.Use) (repeated []string, err error) {
 	for _, u := range uses {
-		key, again, err := in.accept(fromUse(u, in.model.message.Format(), in.model.turnID), in.turnFor)
+		if m.uses++; u.ID == "" {
+			u.ID = fmt.Sprintf("call-%d", m.uses)
+		}
+		key, again, err := in.accept(fromUse(u, m.message.Format(), m.turnID), in.turnFor)
 		if err != nil {
 			return repeated, err
 		}
@@ -168,24 +211,41 @@ func (in inlet) useAll(uses []dialect.Use) (repeated []string, err error) {
 // finish ends the message and its turn, which it has also when it has asked for no call, so that the client is told of the end. A
 // message in whose place the model's API has reported an error is thrown away.
 func (in inlet) finish(m *modelMessage, wrong error) (repeated []string, err error) {
-	m.over = true
-	if failure, failed := errors.AsType[*dialect.Failure](wrong); failed {
-		in.noticeOf(m, "model_failed", "The turn %q is discarded: %v.", convert.Short(m.turnID), failure)
-		in.discard(in.turnFor(m.turnID))
-		return nil, nil
-	}
 	uses, ending, err := m.message.End()
-	if wrong = cmp.Or(wrong, err); wrong != nil {
-		in.noticeOf(m, "invalid_model_event", "Event %d of the model's message %q cannot be read: %v. Nothing more of the message is taken.", m.events-1, convert.Short(m.turnID), wrong)
-	} else if repeated, err = in.useAll(uses); err != nil {
-		return repeated, err
+	failure, failed := errors.AsType[*dialect.Failure](wrong)
+	wrong = cmp.Or(wrong, err)
+	if wrong == nil {
+		if repeated, err = in.useAll(m, uses); err != nil {
+			return repeated, err
+		}
 	}
-	if len(ending.CutOff) > 0 {
+	m.over, m.message = true, dialect.Message{}
+	switch {
+	case failed:
+		in.noticeOf(m, "model_failed", "The turn %q is discarded: %v.", convert.Short(m.turnID), failure)
+		in.discard(in.turnOf(m))
+		return nil, nil
+	case wrong != nil:
+		in.noticeOf(m, "invalid_model_event", "Event %d of the model's message %q cannot be read: %v. Nothing more of the message is taken.", m.events-1, convert.Short(m.turnID), wrong)
+	case len(ending.CutOff) > 0:
 		in.noticeOf(m, "model_cut_off", "The model's message %q was cut off in calls of %s, which were not run.", convert.Short(m.turnID), convert.Short(strings.Join(ending.CutOff, ", ")))
 	}
-	in.endTurn(in.turnFor(m.turnID))
-	m.message = dialect.Message{}
+	in.endTurn(in.turnOf(m))
 	return repeated, nil
+}
+
+// turnOf returns the turn of a message: one that goes on, or a new one, if the message has asked for nothing yet.
+func (in inlet) turnOf(m *modelMessage) *turn {
+	going := view(in.s, func(its *state) *turn {
+		if t := its.ledger.turnNamed(m.turnID); t != nil && t.id == m.turnID {
+			return t
+		}
+		return nil
+	})
+	if going != nil {
+		return going
+	}
+	return in.turnFor(m.turnID)
 }
 
 // ofModel is the structured part of a notice about a model's message.
@@ -205,12 +265,12 @@ func (in inlet) held(id string) *modelMessage {
 	return in.model
 }
 
-// close ends a turn. Of a model's message that is still coming in it, what is whole runs.
+// close ends a turn. Calls that are whole run of a model's message that is still coming in it. The message is remembered, since a
+// client may send all of that again after a break.
 func (in inlet) close(id string) (repeated []string, err error) {
 	switch m := in.held(id); {
 	case m != nil && !m.over:
 		repeated, err = in.finish(m, nil)
-		in.model = nil
 	case m == nil || id == "": // else the turn has ended with its message
 		in.endTurn(in.namedTurn(id))
 	}
@@ -222,12 +282,10 @@ func (in inlet) drop(id string) {
 	m := in.held(id)
 	if m == nil || m.over {
 		in.discard(in.namedTurn(id))
-	} else {
-		in.discard(in.turnFor(m.turnID))
+		return
 	}
-	if m != nil {
-		in.model = nil
-	}
+	m.over, m.message = true, dialect.Message{}
+	in.discard(in.turnOf(m))
 }
 
 const (

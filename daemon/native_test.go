@@ -200,7 +200,8 @@ func TestModelEventsGoWrong(t *testing.T) {
 		"not JSON":          {[]string{begin, delta, stop, `{"type":`}, "invalid_model_event", "turn 1"},
 		"failed":            {[]string{begin, half, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`}, "model_failed", "turn 0"},
 		"another format":    {[]string{begin, delta, stop, `{"object":"chat.completion.chunk","choices":[]}`}, "invalid_model_event", "turn 1"},
-		"the client's":      {[]string{`{"id":"x","name":"TodoWrite","input":{}}`}, "invalid_model_event", "turn"},
+		"the client's":      {[]string{`{"id":"x","name":"TodoWrite","input":{"todos":[]}}`}, "invalid_model_event", "turn 0"},
+		"without an id":     {[]string{`{"content":[{"type":"tool_use","name":"TodoWrite","input":{"todos":[]}}]}`}, "", "turn 1"},
 		"text alone":        {[]string{`{"type":"message_start","message":{"id":"m"}}`, `{"type":"message_stop"}`}, "", "turn 0"},
 		"the same turn_id":  {[]string{`0 {"id":"m","role":"assistant","content":[{"type":"text","text":"x"}]}`, "0 " + begin, "1 " + delta, "2 " + stop, `3 {"type":"message_stop"}`}, "", "turn 0"},
 		"a whole message":   {[]string{`{"id":"m","role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"one","name":"TodoWrite","input":{"todos":[]}}]}`}, "", "turn 1"},
@@ -264,10 +265,53 @@ func TestModelMessageEndsWithItsTurn(t *testing.T) {
 			if !slices.ContainsFunc(c.events, func(e *tooldv1.ExecuteResponse) bool { return e.GetTurnEnded() != nil && e.GetTurnId() == "m1" }) || len(resultsOf(c.events)) != 1 {
 				t.Errorf("%q", story(c.events))
 			}
-			c.event("m1", 0, begin)
-			c.event("m1", 1, `{"type":"message_stop"}`)
+			c.event("m2", 0, begin)
+			c.event("m2", 1, `{"type":"message_stop"}`)
 			c.until("one OK")
 		})
+	}
+}
+
+// TestModelMessagesSentAgain: after a break a client sends again all of the messages whose turns have not ended, though one was followed
+// by another and one was ended by the client. Nothing ends or runs because of that.
+func TestModelMessagesSentAgain(t *testing.T) {
+	g := newGate(tools.Spec{Name: "Gate"})
+	h := serve(t, g)
+	c, _ := h.natively("s", -1)
+	ask := func(c *conversation) {
+		for _, turn := range []string{"m1", "m2"} {
+			c.event(turn, 0, fmt.Sprintf(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"of %s","name":"Gate","input":{"name":%q}}}`, turn, turn))
+			c.event(turn, 1, `{"type":"content_block_stop","index":0}`)
+			c.event(turn, 2, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`)
+			c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{TurnId: turn}}})
+		}
+	}
+	ask(c)
+	c.until("of m1 started")
+	c.cancel()
+	c, _ = h.natively("s", 0)
+	ask(c)
+	c.use("last", "Nope", `{}`)
+	c.until("last INVALID")
+	for _, e := range c.events {
+		if e.GetTurnEnded() != nil && e.GetTurnId() != "" {
+			t.Errorf("the turn %s ends while its call runs: %q", e.GetTurnId(), story(c.events))
+		}
+	}
+	g.call("m1").leave <- nil
+	g.call("m2").leave <- nil
+	ended := map[string]int{}
+	for ended["m1"] == 0 || ended["m2"] == 0 {
+		ended[c.until("turn ").GetTurnId()]++
+	}
+	begun := 0
+	for _, e := range c.events {
+		if a := e.GetAccepted(); a != nil && !a.GetReplayed() && strings.HasPrefix(a.GetToolUseId(), "of ") {
+			begun++
+		}
+	}
+	if begun != 2 {
+		t.Errorf("%d calls began, want 2: %q", begun, story(c.events))
 	}
 }
 

@@ -71,9 +71,8 @@ func (st *stream) halfClose() {
 		if leads {
 			if m := in.model; m != nil && !m.over {
 				_, _ = in.finish(m, nil) // what cannot be recorded is not accepted
-			} else {
-				in.endTurn(open)
 			}
+			in.endTurn(open)
 		}
 		s.requests.awaitReconnect(st) // it can send no results any more
 		s.recorder.wakeStreams()
