@@ -194,7 +194,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	}
 	row := &callRow{
 		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: convert.Short(r.use.Name), Hash: r.hash,
-		Open: true, Free: crowded != nil,
+		Open: true, Free: crowded != nil, Format: convert.ModelFormat(r.native.format), Native: r.native.kind, Caller: r.native.caller,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, native: r.native, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/toold/toold/daemon/convert"
@@ -289,42 +290,51 @@ func (in inlet) drop(id string) {
 }
 
 const (
-	// maxItem is how many bytes of JSON a result in the model's form may have: with what stands around it a message stays
-	// below the 4 MiB that gRPC takes unless told otherwise.
+	// maxItem is how many bytes a result in the model's form may have, with what stands around it: a message stays below the 4 MiB
+	// that gRPC takes unless told otherwise.
 	maxItem = 4<<20 - 64<<10
 	// itemBlobs is how many bytes images and documents of an item may have together, which base64 makes a third more.
 	itemBlobs = 2_500_000
-	// itemText is how many bytes each text of an item may have when all of it is too large: JSON writes a byte as up to six.
-	itemText = 256 << 10
 )
 
 // nativeResult returns a result in the form in which the model has asked for the call; nil: the client has asked.
 func (st *stream) nativeResult(record journal.Record) (*tooldv1.ExecuteResponse, error) {
-	records, err := st.session.log.Find(record.Call)
-	if err != nil {
-		return nil, journalRefusal(err)
-	}
-	accepted, err := wireOf(storyOf(records).accepted)
-	if err != nil || accepted.GetAccepted().GetFormat() == tooldv1.ModelFormat_MODEL_FORMAT_UNSPECIFIED {
-		return nil, err
+	asked := view(st.session, func(its *state) *callRow { return its.ledger.calls[record.Call] })
+	if asked == nil || asked.Format == tooldv1.ModelFormat_MODEL_FORMAT_UNSPECIFIED {
+		return nil, nil
 	}
 	event, err := wireOf(record)
 	if err != nil {
 		return nil, err
 	}
-	result, asked := event.GetToolResult(), accepted.GetAccepted()
-	u := dialect.Use{ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.GetNativeType(), "custom"), Caller: json.RawMessage(asked.GetCallerJson())}
+	result := event.GetToolResult()
 	output := convert.ForModel(result)
-	output.Blocks = fitBlobs(output.Blocks)
-	item, err := dialect.Answer(convert.ModelFormatIn(asked.GetFormat()), u, output)
-	if err == nil && len(item) > maxItem {
-		for i := range output.Blocks {
-			output.Blocks[i].Text = convert.Shortened(output.Blocks[i].Text, itemText)
-		}
-		item, err = dialect.Answer(convert.ModelFormatIn(asked.GetFormat()), u, output)
+	if result.Content = nil; st.plain {
+		result.Structured = nil
 	}
-	result.Content, result.NativeJson = nil, string(item)
+	u := dialect.Use{ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.Native, "custom"), Caller: asked.Caller}
+	output.Blocks = fitBlobs(output.Blocks)
+	most := maxItem - proto.Size(event)
+	item, err := dialect.Answer(convert.ModelFormatIn(asked.Format), u, output)
+	if err == nil && len(item) > most {
+		for i := range output.Blocks {
+			output.Blocks[i] = shortBlock(output.Blocks[i], most/2/len(output.Blocks))
+		}
+		item, err = dialect.Answer(convert.ModelFormatIn(asked.Format), u, output)
+	}
+	result.NativeJson = string(item)
 	return event, err
+}
+
+// shortBlock returns a block that has at most so many bytes in JSON, which writes a byte of text as up to six.
+func shortBlock(b tools.Block, most int) tools.Block {
+	switch {
+	case b.Image != nil && len(b.Image.Data)*4/3 > most, b.Document != nil && len(b.Document.Data)*4/3 > most:
+		return tools.Block{Text: dialect.TextOf(b)}
+	case b.Image == nil && b.Document == nil:
+		b.Text = convert.Shortened(b.Text, max(most/6, 1<<10))
+	}
+	return b
 }
 
 // fitBlobs makes images smaller, and leaves documents out, where all of them are more than an item can have.

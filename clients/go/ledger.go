@@ -13,11 +13,11 @@ import (
 // A ledger records what was sent and what the daemon has confirmed of it. The zero value is empty.
 type ledger struct {
 	mu    sync.Mutex
-	last  uint64                    // the newest record received, or older than all that are wanted
-	tries int                       // of resuming since the last record
-	kept  []*tooldv1.ExecuteRequest // in the order sent: what the daemon may not have
-	calls map[call]struct{}         // those that have no result
-	turns map[string]struct{}       // those that were not ended or discarded
+	last  uint64              // the newest record received, or older than all that are wanted
+	tries int                 // of resuming since the last record
+	kept  []message           // in the order sent: what the daemon may not have
+	calls map[call]struct{}   // those that have no result
+	turns map[string]struct{} // those that were not ended or discarded
 
 	buffers   map[string]*tooldv1.ExecuteRequest // the newest text of each, by path
 	texts     int                                // bytes of them
@@ -26,6 +26,12 @@ type ledger struct {
 
 // maxTexts is how many bytes of buffers are kept: as many as the daemon holds of a session, unless a setting says otherwise.
 const maxTexts = 64 << 20
+
+// A message is what was sent. id is that of a tool use.
+type message struct {
+	*tooldv1.ExecuteRequest
+	id string
+}
 
 // A call is known by its turn and its id.
 type call struct{ turn, id string }
@@ -44,10 +50,14 @@ func (l *ledger) begin(asked *tooldv1.Attach, attached *tooldv1.Attached) {
 func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var id string
 	switch m := request.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
+		if id = useID(m.ToolUse); id == "" { // it is refused, or another one each time
+			return false
+		}
 		l.make()
-		l.calls[call{m.ToolUse.GetTurnId(), useID(m.ToolUse)}] = struct{}{}
+		l.calls[call{m.ToolUse.GetTurnId(), id}] = struct{}{}
 		l.turns[m.ToolUse.GetTurnId()] = struct{}{}
 	case *tooldv1.ExecuteRequest_ModelEvent:
 		l.make()
@@ -61,7 +71,7 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 		return false
 	case *tooldv1.ExecuteRequest_EndTurn:
 		turn := m.EndTurn.GetTurnId()
-		if !slices.ContainsFunc(l.kept, func(r *tooldv1.ExecuteRequest) bool {
+		if !slices.ContainsFunc(l.kept, func(r message) bool {
 			return r.GetModelEvent() != nil && r.GetModelEvent().GetTurnId() == turn
 		}) {
 			delete(l.turns, turn) // else its calls are known to the daemon alone
@@ -76,7 +86,7 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 	default:
 		return false
 	}
-	l.kept = append(l.kept, request)
+	l.kept = append(l.kept, message{request, id})
 	return true
 }
 
@@ -137,7 +147,7 @@ func (l *ledger) isOpen(id string) bool {
 func (l *ledger) drop(request *tooldv1.ExecuteRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept = slices.DeleteFunc(l.kept, func(kept *tooldv1.ExecuteRequest) bool { return kept == request })
+	l.kept = slices.DeleteFunc(l.kept, func(kept message) bool { return kept.ExecuteRequest == request })
 	if use := request.GetToolUse(); use != nil {
 		delete(l.calls, call{use.GetTurnId(), useID(use)})
 	}
@@ -151,11 +161,13 @@ func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
 		l.tries = 0
 	}
 	l.last = max(l.last, event.GetSeq())
-	maps.DeleteFunc(l.calls, func(c call, _ struct{}) bool { return c.id == ended(event) && inTurn(event, c.turn) })
+	if id := ended(event); id != "" {
+		maps.DeleteFunc(l.calls, func(c call, _ struct{}) bool { return c.id == id && inTurn(event, c.turn) })
+	}
 	if event.GetTurnEnded() != nil {
 		delete(l.turns, event.GetTurnId())
 	}
-	l.kept = slices.DeleteFunc(l.kept, func(request *tooldv1.ExecuteRequest) bool { return confirms(event, request) })
+	l.kept = slices.DeleteFunc(l.kept, func(kept message) bool { return confirms(event, kept) })
 }
 
 // ended returns the id of the tool use of which nothing more comes after an event: it has its result, or was refused and so did not
@@ -173,13 +185,13 @@ func inTurn(event *tooldv1.ExecuteResponse, turn string) bool {
 }
 
 // confirms reports whether an event shows that the daemon has a message and will not lose it.
-func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) bool {
+func confirms(event *tooldv1.ExecuteResponse, request message) bool {
 	turnEnds := func(turn string) bool {
 		return event.GetTurnEnded() != nil && (turn == "" || event.GetTurnId() == turn)
 	}
 	switch m := request.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
-		id, accepted := useID(m.ToolUse), event.GetAccepted()
+		id, accepted := request.id, event.GetAccepted()
 		isAccepted := accepted.GetToolUseId() == id && !accepted.GetReplayed() // a replay's result is older than what a new stream would begin with
 		return inTurn(event, m.ToolUse.GetTurnId()) && (isAccepted || ended(event) == id)
 	case *tooldv1.ExecuteRequest_Cancel:
@@ -205,7 +217,11 @@ func confirms(event *tooldv1.ExecuteResponse, request *tooldv1.ExecuteRequest) b
 func (l *ledger) unconfirmed() []*tooldv1.ExecuteRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.AppendSeq(slices.Collect(maps.Values(l.buffers)), slices.Values(l.kept))
+	list := slices.Collect(maps.Values(l.buffers))
+	for _, kept := range l.kept {
+		list = append(list, kept.ExecuteRequest)
+	}
+	return list
 }
 
 func (l *ledger) lastSeq() uint64 {

@@ -124,7 +124,7 @@ func (s *Session) Send(request *tooldv1.ExecuteRequest) error {
 		}
 		return nil
 	}
-	if !kept {
+	if _, closes := request.GetMessage().(*tooldv1.ExecuteRequest_BufferClosed); !kept && !closes { // a new stream has no buffers
 		s.waiting = append(s.waiting, request)
 	}
 	if s.attaching != nil { // it is sent when that is over

@@ -201,10 +201,27 @@ func TestStdioServesEveryMethod(t *testing.T) {
 			t.Errorf("%s: %s", method, l.text)
 		}
 	}
+	pid := c.daemon()
 	c.request("last", "DaemonService/Shutdown", `{}`)
 	if l := c.answered("last"); l.Error != nil {
 		t.Error(l.text)
 	}
+	_ = c.in.Close()
+	_ = c.cmd.Wait() // whose child it may be
+	for syscall.Kill(pid, 0) == nil { // it ends after its answer
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// daemon returns the daemon's process id.
+func (c *lineClient) daemon() int {
+	c.t.Helper()
+	c.request("info", "DaemonService/GetInfo", `{}`)
+	var info struct{ PID int }
+	if err := json.Unmarshal(c.answered("info").Result, &info); err != nil || info.PID == 0 {
+		c.t.Fatalf("%d, %v", info.PID, err)
+	}
+	return info.PID
 }
 
 // TestStdioSurvivesGarbage: what is no request is answered as JSON-RPC wants, and everything else goes on.
@@ -252,12 +269,7 @@ func TestStdioResumes(t *testing.T) {
 	c.until("begun")
 	c.request("w", "SessionService/Watch", `{"session_id":"none"}`)
 	c.answered("w")
-	c.request("i", "DaemonService/GetInfo", `{}`)
-	var info struct{ PID int }
-	if err := json.Unmarshal(c.answered("i").Result, &info); err != nil || info.PID == 0 {
-		t.Fatalf("%d, %v", info.PID, err)
-	}
-	if err := syscall.Kill(info.PID, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(c.daemon(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	resumed := c.until(`"state":"resumed"`)

@@ -229,7 +229,8 @@ func (s *salvaging) logs() error {
 // loss.
 func (s *salvaging) log(f found) error {
 	loss := Loss{Log: f.name}
-	if err := s.records(f, &loss); err != nil {
+	last, err := s.records(f, &loss)
+	if err != nil {
 		return err
 	}
 	state := s.state(f.id, &loss)
@@ -245,7 +246,7 @@ func (s *salvaging) log(f found) error {
 		}
 		for key, put := range state {
 			if err == nil {
-				err = s.into.execLocked(setState, f.id, key, put.value, put.at)
+				err = s.into.execLocked(setState, f.id, key, put.value, min(put.at, last)) // numbers above are given again
 			}
 		}
 		return err

@@ -24,8 +24,8 @@ type rescue struct {
 	wrong error // of writing
 }
 
-// records saves those of a log, in their order, and notes which are missing.
-func (s *salvaging) records(f found, loss *Loss) error {
+// records saves those of a log, in their order, and notes which are missing. It returns the number after which the log goes on.
+func (s *salvaging) records(f found, loss *Loss) (last uint64, err error) {
 	l := &Log{id: f.id}
 	r := rescue{salvaging: s, log: l, loss: loss, next: f.first, calls: map[string]uint64{}, walk: walk{
 		db: s.old, columns: "id, time, kind, call, turn, body, " + s.since(3, "note", "null"), table: "records", low: l.row(f.first), high: l.row(maxSeq),
@@ -36,15 +36,17 @@ func (s *salvaging) records(f found, loss *Loss) error {
 	}
 	r.flush()
 	if r.wrong != nil {
-		return r.wrong
+		return 0, r.wrong
 	}
+	last = r.next - 1
 	switch {
 	case f.last >= int64(r.next):
-		loss.Gaps = append(loss.Gaps, Gap{r.next, min(uint64(f.last), maxSeq)})
+		last = min(uint64(f.last), maxSeq)
+		loss.Gaps = append(loss.Gaps, Gap{r.next, last})
 	case broken != nil && f.last < 0:
 		loss.Tail = r.walk.tail
 	}
-	return nil
+	return last, nil
 }
 
 // scanned takes a row that the tree has led to.

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	toold "github.com/toold/toold/clients/go"
@@ -21,20 +24,29 @@ const (
 	stateBuffers  = "resend_buffers" // it was resumed, and the client is to send the text of unsaved buffers again
 )
 
-// queued is how many messages of a client wait for the daemon before no more are read. Ours.
-const queued = 64
+// queued is how many messages of a client, and bytes of them, may wait for a daemon that is being started. Ours.
+const (
+	queued      = 1024
+	queuedBytes = 64 << 20
+)
 
 // An execution is an Execute stream.
 type execution struct {
 	first    *tooldv1.ExecuteRequest
-	messages chan *tooldv1.ExecuteRequest
+	messages chan waiting
+	bytes    atomic.Int64 // of messages
 	ended    sync.Once
 	over     chan struct{} // closed when the client sends no more
-	done     chan struct{} // closed when nothing is taken any more
+}
+
+// A waiting is a message of a client, with its size.
+type waiting struct {
+	*tooldv1.ExecuteRequest
+	bytes int64
 }
 
 func newExecution(first *tooldv1.ExecuteRequest) *execution {
-	return &execution{first: first, messages: make(chan *tooldv1.ExecuteRequest, queued), over: make(chan struct{}), done: make(chan struct{})}
+	return &execution{first: first, messages: make(chan waiting, queued), over: make(chan struct{})}
 }
 
 // say takes a message of the client.
@@ -51,11 +63,16 @@ func (e *execution) say(text json.RawMessage) *failure {
 		return &failure{Code: codeParams, Message: "the client has said that it sends no more"}
 	default:
 	}
-	select {
-	case e.messages <- message:
-	case <-e.done:
+	size := int64(proto.Size(message))
+	if e.bytes.Add(size) <= queuedBytes {
+		select {
+		case e.messages <- waiting{message, size}:
+			return nil
+		default:
+		}
 	}
-	return nil
+	e.bytes.Add(-size)
+	return &failure{Code: int(codes.ResourceExhausted), Message: "too many messages wait for the daemon; this one is dropped"}
 }
 
 // end takes note that the client sends no more.
@@ -64,7 +81,6 @@ func (e *execution) end() { e.ended.Do(func() { close(e.over) }) }
 // execute passes a client's messages to the daemon and events to the client, until the stream has ended.
 func (s *server) execute(ctx context.Context, x *exchange, _ protoreflect.MethodDescriptor, _ protoreflect.ProtoMessage) (json.RawMessage, error) {
 	e := x.execute
-	defer close(e.done)
 	attach := e.first.GetAttach()
 	if attach == nil {
 		attach = &tooldv1.Attach{}
@@ -125,34 +141,45 @@ func (s *server) tell(x *exchange, hello *tooldv1.Attached, session *toold.Sessi
 	}
 }
 
-// send passes on what the client says.
+// send passes on what the client says, to the last message in front of the end.
 func (e *execution) send(ctx context.Context, session *toold.Session) error {
-	message := e.first
-	for {
-		if use := message.GetToolUse(); use.GetId() == "" && use.GetNativeJson() == "" && use != nil {
-			use.Id = "stdio-" + rand.Text() // so that the call is the same one when it is sent again
-		}
-		if message.GetAttach() == nil && message.GetMessage() != nil {
-			if err := session.Send(message); err != nil {
+	if err := pass(session, e.first); err != nil {
+		return err
+	}
+	for over := e.over; ; {
+		select {
+		case message := <-e.messages:
+			e.bytes.Add(-message.bytes)
+			if err := pass(session, message.ExecuteRequest); err != nil {
 				return err
 			}
-		}
-		select {
-		case message = <-e.messages:
 			continue
 		default:
 		}
-		select { // what was said before the end is sent before it
-		case message = <-e.messages:
-		case <-e.over:
-			select {
-			case message = <-e.messages:
-				continue
-			default:
-			}
+		if over == nil {
 			return session.CloseSend()
+		}
+		select {
+		case message := <-e.messages:
+			e.bytes.Add(-message.bytes)
+			if err := pass(session, message.ExecuteRequest); err != nil {
+				return err
+			}
+		case <-over:
+			over = nil // what was said before it is still in messages
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// pass sends a message, but for the one with which the stream was opened.
+func pass(session *toold.Session, message *tooldv1.ExecuteRequest) error {
+	if message.GetAttach() != nil || message.GetMessage() == nil {
+		return nil
+	}
+	if use := message.GetToolUse(); use != nil && use.GetId() == "" && use.GetNativeJson() == "" {
+		use.Id = "stdio-" + rand.Text() // so that the call is the same one when it is sent again
+	}
+	return session.Send(message)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -79,25 +80,13 @@ func failureOf(err error) *failure {
 	if !is {
 		s = status.FromContextError(err)
 	}
-	f := &failure{Code: int(s.Code()), Message: s.Message(), Data: &data{Status: strings.ToUpper(snake(s.Code().String()))}}
+	f := &failure{Code: int(s.Code()), Message: s.Message(), Data: &data{Status: code.Code(s.Code()).String()}}
 	for _, detail := range s.Details() {
 		if info, is := detail.(*errdetails.ErrorInfo); is {
 			f.Data.Reason, f.Data.Metadata = info.GetReason(), info.GetMetadata()
 		}
 	}
 	return f
-}
-
-// snake returns a name such as NotFound as Not_Found.
-func snake(name string) string {
-	var b strings.Builder
-	for i, c := range name {
-		if i > 0 && 'A' <= c && c <= 'Z' {
-			b.WriteByte('_')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 // methodOf returns the method of the contract that a request names, such as "ToolService/RunTool"; nil: there is none.

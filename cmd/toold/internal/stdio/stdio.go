@@ -65,9 +65,8 @@ type exchange struct {
 func Serve(ctx context.Context, console *cli.Console, daemon *connect.Finder) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	pipes := make(chan os.Signal, 1) // never received from: a client that went away is an error of the write
-	signal.Notify(pipes, syscall.SIGPIPE)
-	defer signal.Stop(pipes)
+	pipes := make(chan os.Signal, 1)      // never received from: a client that went away is an error of the write
+	signal.Notify(pipes, syscall.SIGPIPE) // to the end of the process: something may still be written then
 	s := &server{dial: daemon.Redial(nil), out: &writer{out: console.Stdout, broken: cancel}, open: map[string]*exchange{}}
 	go awaitHangUp(console.Stdout, cancel)
 	read := make(chan error, 1)
