@@ -207,7 +207,7 @@ func TestStdioServesEveryMethod(t *testing.T) {
 		t.Error(l.text)
 	}
 	_ = c.in.Close()
-	_ = c.cmd.Wait() // whose child it may be
+	_ = c.cmd.Wait()                  // whose child it may be
 	for syscall.Kill(pid, 0) == nil { // it ends after its answer
 		<-time.After(10 * time.Millisecond)
 	}

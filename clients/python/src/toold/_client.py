@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import ipaddress
 import json
 import os
 import uuid
@@ -36,6 +37,9 @@ MODES = {
     "dontAsk": options_pb2.PERMISSION_MODE_DONT_ASK,
     "bypassPermissions": options_pb2.PERMISSION_MODE_BYPASS_PERMISSIONS,
 }
+
+#: How many events of a call are kept for who iterates over them, before progress is dropped.
+_UNREAD = 1000
 
 _WINDOWS = [("grpc.http2.bdp_probe", 0), ("grpc.max_receive_message_length", 16 << 20)]
 
@@ -76,7 +80,12 @@ class Client:
             if self._channel is None:
                 address, metadata = await _address_of(self._address)
                 interceptors = [_Token(metadata)] if metadata else None
-                self._channel = grpc.aio.insecure_channel(address, options=_WINDOWS, interceptors=interceptors)
+                if metadata and not _is_loopback(address):
+                    self._channel = grpc.aio.secure_channel(
+                        address, grpc.ssl_channel_credentials(), options=_WINDOWS, interceptors=interceptors
+                    )
+                else:
+                    self._channel = grpc.aio.insecure_channel(address, options=_WINDOWS, interceptors=interceptors)
             return self._channel
 
     async def _redial(self, channel):
@@ -198,6 +207,8 @@ class Session:
         self._ready = asyncio.Event()  # the stream is attached, or cannot be
         self._reader = None
         self._calls, self._turns, self._running = {}, {}, {}
+        self._asked, self._answers = set(), {}
+        self._feeding = None  # the turn whose message is coming
         self._failed = None
         self._work = set()
 
@@ -356,9 +367,14 @@ class Session:
         for receiver in (call, turn):
             if receiver is not None:
                 receiver._take(event)
-        if kind == "question":
+        if kind == "question" and about.question_id not in self._asked:
+            self._asked.add(about.question_id)
             self._start(self._answer(about))
-        elif kind == "client_tool_use":
+        elif kind == "question" and about.question_id in self._answers:  # asked again after a break
+            self._start(self._say(answer=self._answers[about.question_id]))
+        elif kind == "question_withdrawn" or kind == "started":
+            self._answers.pop(getattr(about, "question_id", ""), None)
+        elif kind == "client_tool_use" and (event.turn_id, id) not in self._running:  # else it is sent again after a break
             self._running[event.turn_id, id] = self._start(self._run(event.turn_id, about))
         elif kind == "client_tool_cancel" and (event.turn_id, id) in self._running:
             self._running[event.turn_id, id].cancel()
@@ -376,18 +392,16 @@ class Session:
     async def _answer(self, question):
         if self._on_question is None:
             return
-        said = self._on_question(question)
-        if inspect.isawaitable(said):
-            said = await said
+        said = await _given_by(self._on_question, question)
         fields = dict(said) if isinstance(said, dict) else {"decision": wire.DECISION_ALLOW if said else wire.DECISION_DENY}
-        await self._say(answer=wire.Answer(question_id=question.question_id, input_digest=question.input_digest, **fields))
+        answer = wire.Answer(question_id=question.question_id, input_digest=question.input_digest, **fields)
+        self._answers[question.question_id] = answer
+        await self._say(answer=answer)
 
     async def _run(self, turn, use):
         result = wire.ClientToolResult(tool_use_id=use.tool_use_id, turn_id=turn)
         try:
-            given = self._tools[use.name].run(json.loads(use.input_json or "{}"))
-            if inspect.isawaitable(given):
-                given = await given
+            given = await _given_by(self._tools[use.name].run, json.loads(use.input_json or "{}"))
             result.content.extend([event_pb2.Content(text=given)] if isinstance(given, str) else given or [])
         except Exception as e:  # whatever it is, the model is told
             result.is_error = True
@@ -427,6 +441,10 @@ class Turn(_Waiting):
 
     async def feed(self, event):
         """Passes on one event of the model's stream, or a whole message: a dict or its JSON, verbatim."""
+        coming = self._session._feeding
+        if coming not in (None, self) and not coming._over.is_set():
+            raise RuntimeError("another turn is being fed: end or discard it first")
+        self._session._feeding = self
         text = event if isinstance(event, str) else json.dumps(_plain(event))
         request = wire.ExecuteRequest(model_event=wire.ModelEvent(turn_id=self.id, index=self._index, json=text))
         self._index += 1
@@ -453,10 +471,12 @@ class Turn(_Waiting):
     async def discard(self):
         """Throws the turn away, because the model's message broke off and will be asked for again."""
         await self._session._send(wire.ExecuteRequest(discard_turn=wire.DiscardTurn(turn_id=self.id)))
+        self._end()
 
     def _take(self, event):
         if event.HasField("tool_result"):
-            self.results.append(event.tool_result)
+            if all(r.tool_use_id != event.tool_result.tool_use_id for r in self.results):  # it may be sent again
+                self.results.append(event.tool_result)
         elif event.HasField("notice"):
             self.notices.append(event.notice)
         elif event.HasField("turn_ended"):
@@ -490,6 +510,8 @@ class Call(_Waiting):
             yield event
 
     def _take(self, event):
+        if event.HasField("progress") and self._events.qsize() >= _UNREAD:
+            return  # output has all of it
         self._events.put_nowait(event)
         if event.HasField("tool_result"):
             self._result = event.tool_result
@@ -527,8 +549,7 @@ async def _address_of(address):
     if address.startswith("tcp://"):
         metadata = ()
         if file := os.environ.get("TOOLD_TOKEN_FILE"):
-            with open(file, encoding="utf-8") as f:
-                metadata = (("authorization", "Bearer " + f.read().strip()),)
+            metadata = (("authorization", "Bearer " + _token_in(file)),)
         return address[len("tcp://") :], metadata
     if address:
         return address, ()
@@ -540,6 +561,33 @@ async def _address_of(address):
     if process.returncode:
         raise TooldError("UNAVAILABLE", "", err.decode(errors="replace").strip())
     return next(x["address"] for x in json.loads(out)["listeners"] if x["address"].startswith("unix:")), ()
+
+
+def _is_loopback(address):
+    host = address.rsplit(":", 1)[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _token_in(file):
+    """The token of a file: its only word, or the last word of its first line that is not a comment. Nobody else may read the file."""
+    if os.stat(file).st_mode & 0o077:
+        raise TooldError("INVALID_ARGUMENT", "", f"the token file {file} is open to others: run chmod 600 {file}")
+    with open(file, encoding="utf-8") as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                return line.split()[-1]
+    raise TooldError("INVALID_ARGUMENT", "", f"the token file {file} has no token")
+
+
+async def _given_by(function, argument):
+    """What a function of the program gives, which may wait: a coroutine function here, another one on a thread of its own."""
+    if inspect.iscoroutinefunction(function):
+        return await function(argument)
+    given = await asyncio.to_thread(function, argument)
+    return await given if inspect.isawaitable(given) else given
 
 
 def _named(about):

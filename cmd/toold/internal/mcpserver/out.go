@@ -117,7 +117,20 @@ func (w *wire) toWrite() (lines []line) {
 		return nil
 	}
 	lines, w.lines, w.writing = w.lines, nil, true
+	w.changed.Broadcast()
 	return lines
+}
+
+// mostWaiting is how many lines may wait for a client that does not read, before no more of its messages are read. Ours.
+const mostWaiting = 256
+
+// awaitRoom waits until the client has read enough of what waits for it.
+func (w *wire) awaitRoom() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.lines) > mostWaiting && !w.closed {
+		w.changed.Wait()
+	}
 }
 
 // lastWords waits until each request has its answer, and all is written, for a while.

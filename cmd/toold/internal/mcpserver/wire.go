@@ -71,6 +71,7 @@ func (w *wire) Close() error {
 // Read returns the next message for the SDK.
 func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 	for {
+		w.awaitRoom()
 		text, err := w.next()
 		switch {
 		case errors.Is(err, lines.ErrTooLong):
