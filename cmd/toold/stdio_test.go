@@ -201,14 +201,11 @@ func TestStdioServesEveryMethod(t *testing.T) {
 			t.Errorf("%s: %s", method, l.text)
 		}
 	}
-	pid := c.daemon()
 	c.request("last", "DaemonService/Shutdown", `{}`)
 	if l := c.answered("last"); l.Error != nil {
 		t.Error(l.text)
 	}
-	_ = c.in.Close()
-	_ = c.cmd.Wait()                  // whose child it may be
-	for syscall.Kill(pid, 0) == nil { // it ends after its answer
+	for len(processesOf(c.root+"\x00")) > 0 { // it ends after its answer
 		<-time.After(10 * time.Millisecond)
 	}
 }
