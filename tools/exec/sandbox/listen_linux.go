@@ -70,11 +70,12 @@ func (g *supervisor) noteServed(socket, pid int) {
 }
 
 // listening returns the ports on which the tree listens, in order, and forgets the others. If the
-// kernel does not tell, they are those on which it has begun to, until its end.
+// kernel does not tell, they are those on which it has begun to, until its end. The kernel is asked
+// under the lock: a port that is noted meanwhile would be missing in an older answer.
 func (g *supervisor) listening() (ports []Listening) {
-	servers, err := g.instance.network.servers()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	servers, err := g.instance.network.servers()
 	for port, program := range g.served {
 		_, open := servers[port]
 		if open || err != nil && g.ctx.Err() == nil {

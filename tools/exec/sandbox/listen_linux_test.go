@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -60,6 +62,33 @@ func TestListening(t *testing.T) {
 	if c, err := p.Dial(t.Context(), 8765); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("after the end: %v, %v", c, err)
 	}
+}
+
+// TestListeningMeanwhile: a port on which a process begins to listen while the ports are listed is not forgotten.
+func TestListeningMeanwhile(t *testing.T) {
+	r := newRunner(t)
+	if got, err := r.Confinement(Policy{Tier: Full}); err != nil || got.Tier != Full {
+		skip(t, fmt.Sprintf("run this where users can make namespaces: %v, %v", got, err))
+	}
+	s := newScene(t, Full)
+	s.Session = "listening"
+	const ports = 60
+	p := s.start(t, r, fmt.Sprintf(`exec python3 -c '
+import socket, time
+all = [socket.create_server(("127.0.0.1", 8000 + n)) for n in range(%d)]
+open("%s/all", "w").close()
+time.sleep(1000)'`, ports, s.root))
+	for {
+		_ = p.Listening()
+		if _, err := os.Stat(filepath.Join(s.root, "all")); err == nil {
+			break
+		}
+	}
+	if list := p.Listening(); len(list) != ports {
+		t.Errorf("%d ports are listed, want %d", len(list), ports)
+	}
+	p.Stop()
+	p.Wait()
 }
 
 func BenchmarkDial(b *testing.B) {
