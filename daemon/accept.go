@@ -39,10 +39,10 @@ const (
 // the queue see the same order. Calls that end do not go through it.
 type intake struct {
 	s     *session
-	mu    sync.Mutex    // locked by alone only: before an update, never in one
-	model *modelMessage // whose events came last; nil: none is held
-	past  []*modelMessage
-	gap   modelGap // that a client was notified of last
+	mu    sync.Mutex      // locked by alone only: before an update, never in one
+	model *modelMessage   // whose events came last; nil: none is held
+	past  []*modelMessage // that were followed by another
+	gap   modelGap        // that a client was notified of last
 }
 
 // An inlet is an intake that its holder has for itself.
@@ -61,7 +61,7 @@ type request struct {
 	use    pipeline.Use
 	hash   string
 	parent string
-	native native
+	asking asking
 	own    tools.Tool   // of the daemon itself; nil: it is looked up by name
 	wrong  *fault.Error // why it can only be refused; nil: it may become a call
 }
@@ -175,7 +175,6 @@ type placed struct {
 	row       *callRow
 	parent    string // as the client names it
 	parentKey string
-	native    native
 	ahead     []string // keys of the calls that it waits for
 	input     string   // as it is recorded
 }
@@ -194,10 +193,10 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	}
 	row := &callRow{
 		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: convert.Short(r.use.Name), Hash: r.hash,
-		Open: true, Free: crowded != nil, Format: convert.ModelFormat(r.native.format), Native: r.native.kind, Caller: r.native.caller,
+		Open: true, Free: crowded != nil, asking: r.asking,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, native: r.native, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
 		tool = in.s.tools.lookUp(r.use.Name, t.options)
@@ -307,8 +306,9 @@ func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.
 	its.ledger.openSize += p.row.size
 	its.used = time.Now()
 	wire := convert.Event(p.use, accepted)
-	wire.GetAccepted().InputJson = p.input
-	p.native.note(wire.GetAccepted())
+	record, asked := wire.GetAccepted(), p.row.asking
+	record.InputJson = p.input
+	record.Format, record.NativeType, record.CallerJson = asked.Format, asked.Native, string(asked.Caller)
 	e := wireEntry(p.use, wire, state...)
 	e.Note = asState(p.row)
 	return e

@@ -26,15 +26,12 @@ import (
 	"github.com/toold/toold/tools/media/image"
 )
 
-// A native is how a model has asked for a call, which the answer to the model repeats.
-type native struct {
-	format dialect.Format // Silent: the client has asked in its own words
-	kind   string         // of the item
-	caller json.RawMessage
-}
-
-func nativeOf(format dialect.Format, u dialect.Use) native {
-	return native{format, format.Type(u), u.Caller}
+// An asking is how a model has asked for a call, which the answer to the model repeats, as Accepted has it. It is empty where the
+// client asks in its own words.
+type asking struct {
+	Format tooldv1.ModelFormat `json:"format,omitempty"`
+	Native string              `json:"native,omitempty"` // the type of the item
+	Caller json.RawMessage     `json:"caller,omitempty"`
 }
 
 // fromItem reads a tool use that is a model's own item.
@@ -43,7 +40,7 @@ func fromItem(wire *tooldv1.ToolUse) request {
 	switch wanted := convert.ModelFormatIn(wire.GetFormat()); {
 	case err != nil:
 	case wire.GetId() != "" || wire.GetName() != "" || wire.GetArguments() != nil:
-		err = fmt.Errorf("id, name and input are in it, and may not be sent beside it")
+		err = errors.New("id, name and input are in it, and may not be sent beside it")
 	case wanted != dialect.Silent && wanted != format:
 		err = fmt.Errorf("it is %s and not %s", format, wanted)
 	case u.ID == "":
@@ -62,7 +59,7 @@ func fromItem(wire *tooldv1.ToolUse) request {
 // fromUse takes over what a model asks for.
 func fromUse(u dialect.Use, format dialect.Format, turnID string) request {
 	r := parseUse(&tooldv1.ToolUse{Id: u.ID, Name: u.Name, TurnId: turnID, Arguments: &tooldv1.ToolUse_InputJson{InputJson: u.Input}})
-	r.native = nativeOf(format, u)
+	r.asking = asking{convert.ModelFormat(format), format.Type(u), u.Caller}
 	return r
 }
 
@@ -75,11 +72,6 @@ func (r *request) timedBy(timeout *durationpb.Duration) {
 	if timeout.CheckValid() != nil || r.use.Timeout <= 0 {
 		r.wrong = fault.Invalidf("invalid_input", "The timeout of the tool use is not a positive duration.").At("/timeout")
 	}
-}
-
-// note writes down how the model has asked.
-func (n native) note(accepted *tooldv1.Accepted) {
-	accepted.Format, accepted.NativeType, accepted.CallerJson = convert.ModelFormat(n.format), n.kind, string(n.caller)
 }
 
 // A modelMessage is the message of a model whose events come on the main stream.
@@ -136,7 +128,7 @@ func (in inlet) event(e *tooldv1.ModelEvent) (repeated []string, err error) {
 		in.model, m.events = nil, 0
 	}
 	in.s.update(func(its *state) {
-		if t := its.ledger.turnNamed(id); t != nil && t.id == id {
+		if t := its.ledger.turnNamed(id); t != nil {
 			t.modelEvents = m.events
 		}
 	})
@@ -145,7 +137,10 @@ func (in inlet) event(e *tooldv1.ModelEvent) (repeated []string, err error) {
 
 // messageOf returns the message that an event belongs to, which its first event begins; nil: its first event is missing.
 func (in inlet) messageOf(e *tooldv1.ModelEvent) *modelMessage {
-	sum := sha256.Sum256([]byte(e.GetJson()))
+	var sum [sha256.Size]byte
+	if e.GetIndex() == 0 {
+		sum = sha256.Sum256([]byte(e.GetJson()))
+	}
 	is := func(m *modelMessage) bool { return m.turnID == e.GetTurnId() && (e.GetIndex() > 0 || m.first == sum) }
 	if in.model != nil && is(in.model) {
 		return in.model
@@ -183,16 +178,18 @@ func (in inlet) misfit(m *modelMessage, wanted dialect.Format) error {
 	format := m.message.Format()
 	open := view(in.s, func(its *state) int { return its.ledger.openSize })
 	switch {
-	case format == dialect.Lines, wanted != dialect.Silent && format != dialect.Silent && wanted != format:
-		return fmt.Errorf("it is %s and not %s", format, cmp.Or(wanted, dialect.Anthropic))
+	case format == dialect.Lines:
+		return errors.New("it is a tool use in toold's own form, which is sent as a tool_use")
+	case wanted != dialect.Silent && format != dialect.Silent && wanted != format:
+		return fmt.Errorf("it is %s and not %s", format, wanted)
 	case open+m.message.Held() > maxOpenSize:
 		return fmt.Errorf("its inputs and those of the open calls hold more than %d bytes", maxOpenSize)
 	}
 	return nil
 }
 
-// useAll accepts tool uses of the message. One that the model gave no id has its place for one, so that it is the same when the
-// message is sent again.
+// useAll accepts tool uses of the message. One without an id is named after its place, so that it is the same call when the message
+// is sent again.
 func (in inlet) useAll(m *modelMessage, uses []dialect.Use) (repeated []string, err error) {
 	for _, u := range uses {
 		if m.uses++; u.ID == "" {
@@ -209,8 +206,8 @@ func (in inlet) useAll(m *modelMessage, uses []dialect.Use) (repeated []string, 
 	return repeated, nil
 }
 
-// finish ends the message and its turn, which it has also when it has asked for no call, so that the client is told of the end. A
-// message in whose place the model's API has reported an error is thrown away.
+// finish ends the message and its turn. A message that has asked for nothing has a turn too, so that its client receives the end. A
+// message in whose place the model's API has reported an error is discarded.
 func (in inlet) finish(m *modelMessage, wrong error) (repeated []string, err error) {
 	uses, ending, err := m.message.End()
 	failure, failed := errors.AsType[*dialect.Failure](wrong)
@@ -237,13 +234,7 @@ func (in inlet) finish(m *modelMessage, wrong error) (repeated []string, err err
 
 // turnOf returns the turn of a message: one that goes on, or a new one, if the message has asked for nothing yet.
 func (in inlet) turnOf(m *modelMessage) *turn {
-	going := view(in.s, func(its *state) *turn {
-		if t := its.ledger.turnNamed(m.turnID); t != nil && t.id == m.turnID {
-			return t
-		}
-		return nil
-	})
-	if going != nil {
+	if going := view(in.s, func(its *state) *turn { return its.ledger.turnNamed(m.turnID) }); going != nil {
 		return going
 	}
 	return in.turnFor(m.turnID)
@@ -266,8 +257,8 @@ func (in inlet) held(id string) *modelMessage {
 	return in.model
 }
 
-// close ends a turn. Calls that are whole run of a model's message that is still coming in it. The message is remembered, since a
-// client may send all of that again after a break.
+// close ends a turn, and with it a model's message that is still coming there. The message is remembered, since a client may send
+// all of it again after a break.
 func (in inlet) close(id string) (repeated []string, err error) {
 	switch m := in.held(id); {
 	case m != nil && !m.over:

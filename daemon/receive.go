@@ -177,11 +177,12 @@ func (st *stream) mainSaid(message *tooldv1.ExecuteRequest) (err error) {
 // use takes a tool use into the turn that it belongs to.
 func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
 	decoding := trace.StartRegion(context.Background(), "decode")
-	read := fromItem
+	var r request
 	if wire.GetNativeJson() == "" {
-		read = func(wire *tooldv1.ToolUse) request { return parseUse(wire) }
+		r = parseUse(wire)
+	} else {
+		r = fromItem(wire)
 	}
-	r := read(wire)
 	decoding.End()
 	key, repeated, err := in.accept(r, in.turnFor)
 	if repeated {

@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,10 +76,7 @@ type callRow struct {
 	// Outcome is how it ended, as on the wire: all that is known when its records have been
 	// dropped. 0: it has not ended, or an older daemon has recorded it.
 	Outcome int `json:"outcome,omitempty"`
-	// Format, Native and Caller are how the model has asked, as in Accepted; 0: the client has, in its own words.
-	Format tooldv1.ModelFormat `json:"format,omitempty"`
-	Native string              `json:"native,omitempty"`
-	Caller json.RawMessage     `json:"caller,omitempty"`
+	asking
 
 	size    int    // bytes of input that it holds while it is open
 	dropped bool   // its records are, and its output

@@ -4,7 +4,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"runtime/trace"
@@ -248,8 +247,12 @@ func (st *stream) sendRecord(record journal.Record, why sending) error {
 	}
 	st.done = st.done || st.only != "" && record.Kind == kindResult
 	if st.native && record.Kind == kindResult {
-		if event, err := st.nativeResult(record); event != nil || err != nil {
-			return cmp.Or(err, st.out.event(event))
+		event, err := st.nativeResult(record)
+		if err != nil {
+			return err
+		}
+		if event != nil {
+			return st.out.event(event)
 		}
 	}
 	body := record.Body

@@ -50,17 +50,18 @@ func (l *ledger) begin(asked *tooldv1.Attach, attached *tooldv1.Attached) {
 func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.calls == nil {
+		l.calls, l.turns = map[call]struct{}{}, map[string]struct{}{}
+	}
 	var id string
 	switch m := request.GetMessage().(type) {
 	case *tooldv1.ExecuteRequest_ToolUse:
 		if id = useID(m.ToolUse); id == "" { // it is refused, or another one each time
 			return false
 		}
-		l.make()
 		l.calls[call{m.ToolUse.GetTurnId(), id}] = struct{}{}
 		l.turns[m.ToolUse.GetTurnId()] = struct{}{}
 	case *tooldv1.ExecuteRequest_ModelEvent:
-		l.make()
 		l.turns[m.ModelEvent.GetTurnId()] = struct{}{}
 	case *tooldv1.ExecuteRequest_ClientToolResult:
 	case *tooldv1.ExecuteRequest_BufferChanged:
@@ -88,12 +89,6 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 	}
 	l.kept = append(l.kept, message{request, id})
 	return true
-}
-
-func (l *ledger) make() {
-	if l.calls == nil {
-		l.calls, l.turns = map[call]struct{}{}, map[string]struct{}{}
-	}
 }
 
 // useID returns the id of a tool use, which a model's own item has in it.

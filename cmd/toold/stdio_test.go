@@ -221,7 +221,7 @@ func (c *lineClient) daemon() int {
 	return info.PID
 }
 
-// TestStdioSurvivesGarbage: what is no request is answered as JSON-RPC wants, and everything else goes on.
+// TestStdioSurvivesGarbage: what is not a request is answered as JSON-RPC wants, and everything else goes on.
 func TestStdioSurvivesGarbage(t *testing.T) {
 	t.Parallel()
 	c := speakLines(t)

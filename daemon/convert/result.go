@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -141,7 +140,7 @@ func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
 	if blocks, size := len(wire.GetContent()), proto.Size(wire); blocks > takenBlocks || size > takenResult {
 		return result, fault.Failedf("tool_failed", "The client's tool gave %d blocks with %d bytes, but no more than %d blocks with %d bytes, all of them together with what is structured, are taken.", blocks, size, takenBlocks, takenResult)
 	}
-	result.Content = Each(wire.GetContent(), blockIn)
+	result.Content = Each(wire.GetContent(), Block)
 	if wire.GetStructured() != nil {
 		result.Structured = wire.GetStructured().AsMap()
 	}
@@ -152,20 +151,17 @@ func ResultIn(wire *tooldv1.ClientToolResult) (result tools.Result, err error) {
 	return result, nil
 }
 
-// ForModel returns what a result says to the model, which is what was wrong where its content says nothing.
+// ForModel returns what a result has for the model, which is what was wrong where its content has nothing to read.
 func ForModel(r *tooldv1.ToolResult) dialect.Output {
-	blocks := Each(r.GetContent(), blockIn)
-	mute := func(b tools.Block) bool { return strings.TrimSpace(dialect.TextOf(b)) == "" }
-	if !slices.ContainsFunc(blocks, func(b tools.Block) bool { return !mute(b) }) && r.GetError() != nil {
+	blocks := Each(r.GetContent(), Block)
+	if r.GetError() != nil && !slices.ContainsFunc(blocks, dialect.Spoken) {
 		blocks = []tools.Block{{Text: r.GetError().GetMessage()}}
 	}
 	return dialect.Output{Blocks: blocks, IsError: r.GetIsError()}
 }
 
 // Block returns a block of content.
-func Block(content *tooldv1.Content) tools.Block { return blockIn(content) }
-
-func blockIn(content *tooldv1.Content) tools.Block {
+func Block(content *tooldv1.Content) tools.Block {
 	switch block := content.GetBlock().(type) {
 	case *tooldv1.Content_Image:
 		return tools.Block{Image: &tools.Blob{MediaType: block.Image.GetMediaType(), Data: block.Image.GetData()}}

@@ -53,7 +53,7 @@ func (f Format) Type(u Use) string {
 	return ""
 }
 
-// An Output is what a call has given, for the model.
+// An Output is what a call has returned, for the model.
 type Output struct {
 	Blocks  []tools.Block
 	IsError bool
@@ -66,11 +66,11 @@ func Answer(f Format, u Use, o Output) ([]byte, error) {
 	blocks := spokenBlocks(o.Blocks)
 	switch f {
 	case Anthropic:
-		return marshal(toolResult{"tool_result", u.ID, anthropicBlocks(blocks), o.IsError})
+		return Marshal(toolResult{"tool_result", u.ID, anthropicBlocks(blocks), o.IsError})
 	case Chat:
-		return marshal(toolMessage{"tool", u.ID, flatText(blocks)})
+		return Marshal(toolMessage{"tool", u.ID, flatText(blocks)})
 	case Responses:
-		return marshal(callOutput{f.Type(u) + "_output", u.ID, responsesOutput(blocks), u.Caller})
+		return Marshal(callOutput{f.Type(u) + "_output", u.ID, responsesOutput(blocks), u.Caller})
 	}
 	return nil, errors.New("this is not the format of a model API")
 }
@@ -178,10 +178,13 @@ func TextOf(b tools.Block) string {
 	return b.Text
 }
 
+// Spoken reports whether a block has something to see: the APIs refuse text that has not.
+func Spoken(b tools.Block) bool { return strings.TrimSpace(TextOf(b)) != "" }
+
 // spokenBlocks leaves out blocks that hold nothing to see; it returns one at least.
 func spokenBlocks(blocks []tools.Block) (spoken []tools.Block) {
 	for _, b := range blocks {
-		if strings.TrimSpace(TextOf(b)) != "" {
+		if Spoken(b) {
 			spoken = append(spoken, b)
 		}
 	}
@@ -191,8 +194,8 @@ func spokenBlocks(blocks []tools.Block) (spoken []tools.Block) {
 	return spoken
 }
 
-// marshal leaves <, > and & as they are: a model should read the text that a tool gave.
-func marshal(v any) ([]byte, error) {
+// Marshal returns v as JSON with <, > and & as they are: a model should read the text that a tool returned.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

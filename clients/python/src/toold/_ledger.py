@@ -6,9 +6,6 @@ import json
 
 from .v1 import tool_pb2 as wire
 
-#: How many bytes of editors' texts are kept to be sent again: as many as the daemon holds of a session.
-MAX_TEXTS = 64 << 20
-
 #: How often a stream is resumed without a record in between, before the daemon counts as unable to serve.
 TRIES = 3
 
@@ -19,7 +16,6 @@ class Ledger:
         self.kept = []  # in the order sent: what the daemon may not have
         self.calls = set()  # (turn, id) of those that have no result
         self.turns = set()  # those that were not ended or discarded
-        self.buffers = {}  # the newest text of each, by path
         self.tries = 0
 
     def begin(self, asked, attached):
@@ -42,14 +38,6 @@ class Ledger:
         elif kind == "cancel":
             if message.tool_use_id and all(id != message.tool_use_id for _, id in self.calls):
                 return
-        elif kind == "buffer_changed":
-            self.buffers[message.path] = request
-            if sum(len(r.buffer_changed.content) for r in self.buffers.values()) > MAX_TEXTS:
-                self.buffers.clear()
-            return
-        elif kind == "buffer_closed":
-            self.buffers.pop(message.path, None)
-            return
         elif kind not in ("interrupt", "client_tool_result"):
             return
         self.kept.append(request)
@@ -69,7 +57,7 @@ class Ledger:
         return True
 
     def unconfirmed(self):
-        return list(self.buffers.values()) + self.kept
+        return list(self.kept)
 
     def resumable(self):
         self.tries += 1

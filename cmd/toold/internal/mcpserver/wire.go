@@ -82,7 +82,7 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 			_ = w.Close()
 			return nil, io.EOF
 		case !json.Valid(text):
-			w.refuse(nil, jsonrpc.CodeParseError, errors.New("the line is no JSON: a message is one line of it"))
+			w.refuse(nil, jsonrpc.CodeParseError, errors.New("the line is not JSON: a message is one line of it"))
 			continue
 		}
 		message, err := w.take(text)
@@ -122,7 +122,7 @@ func (w *wire) take(text json.RawMessage) (jsonrpc.Message, error) {
 	}
 	message, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return nil, fmt.Errorf("the line is no JSON-RPC message: %w", err)
+		return nil, fmt.Errorf("the line is not a JSON-RPC message: %w", err)
 	}
 	request, is := message.(*jsonrpc.Request)
 	switch {

@@ -40,10 +40,10 @@ type request struct {
 // parse reads a line. Its error is to be answered; the request then has the id, if the line has one.
 func parse(line []byte) (r request, failed *failure) {
 	if !json.Valid(line) {
-		return r, &failure{Code: codeParse, Message: "the line is no JSON: a message is one line of it"}
+		return r, &failure{Code: codeParse, Message: "the line is not JSON: a message is one line of it"}
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
-		return request{}, &failure{Code: codeRequest, Message: "the line is no request of JSON-RPC: it is one object, with a method"}
+		return request{}, &failure{Code: codeRequest, Message: "the line is not a request of JSON-RPC, which is one object with a method"}
 	}
 	switch {
 	case len(r.ID) > 0 && r.ID[0] != '"' && r.ID[0] != '-' && (r.ID[0] < '0' || r.ID[0] > '9'):
@@ -128,7 +128,7 @@ func decode(text json.RawMessage, into proto.Message) *failure {
 func encode(m proto.Message) json.RawMessage {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("BUG: a %s that is no JSON: %v", m.ProtoReflect().Descriptor().Name(), err))
+		panic(fmt.Sprintf("BUG: a %s that is not JSON: %v", m.ProtoReflect().Descriptor().Name(), err))
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, text); err != nil {
@@ -178,7 +178,7 @@ func (w *writer) write(line any) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(line); err != nil {
-		panic(fmt.Sprintf("BUG: a line that is no JSON: %v", err))
+		panic(fmt.Sprintf("BUG: a line that is not JSON: %v", err))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

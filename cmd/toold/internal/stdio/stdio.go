@@ -34,8 +34,8 @@ const (
 	methodState   = "$/state"   // of the bridge: what has become of an Execute stream
 	methodError   = "$/error"   // of the bridge: what was wrong with a notification
 	methodSend    = "$/send"    // of the client: a message on an Execute stream
-	methodEnd     = "$/end"     // of the client: it sends no more there
-	methodCancel  = "$/cancel"  // of the client: it gives a request up
+	methodEnd     = "$/end"     // of the client: no more is sent there
+	methodCancel  = "$/cancel"  // of the client: a request is given up
 )
 
 // maxOpen is how many requests may be under way. Ours.
@@ -85,7 +85,7 @@ func Serve(ctx context.Context, console *cli.Console, daemon *connect.Finder) er
 	}
 }
 
-// awaitHangUp calls gone when nobody can read what is written to file any more.
+// awaitHangUp calls gone when what is written to file has no reader any more.
 func awaitHangUp(file *os.File, gone func()) {
 	for {
 		fds := []unix.PollFd{{Fd: int32(file.Fd())}}

@@ -3,7 +3,6 @@ package turn
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
 
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/dialect"
@@ -30,7 +29,7 @@ func AnthropicReply(uses []Answered) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return marshal(struct {
+	return line(struct {
 		Role    string            `json:"role"`
 		Content []json.RawMessage `json:"content"`
 	}{"user", items})
@@ -46,7 +45,7 @@ func OpenAIReply(format dialect.Format, uses []Answered) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return marshal(items)
+	return line(items)
 }
 
 // ResponsesReply returns the input items of the OpenAI Responses API to append.
@@ -67,11 +66,8 @@ func itemsOf(format dialect.Format, uses []Answered) ([]json.RawMessage, error) 
 	return items, nil
 }
 
-// marshal leaves <, > and & as they are: a model should read the text that a tool gave.
-func marshal(v any) ([]byte, error) {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return []byte(b.String()), err
+// line returns a value as JSON on a line.
+func line(v any) ([]byte, error) {
+	text, err := dialect.Marshal(v)
+	return append(text, '\n'), err
 }
