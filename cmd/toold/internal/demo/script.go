@@ -80,16 +80,16 @@ var demoParts = []part{
 	},
 }
 
-// demoOrders is the turn that is run in both orders: commands that only read, and files that are written. The last command
-// reads one of them.
+// demoOrders is the turn that is run in both orders: commands that only read, and files that are written. The last call
+// writes what the command before it reads, which takes long enough for the last call to come meanwhile.
 var demoOrders = []part{
 	{"Bash", `{"command":"cat greet.go; sleep 0.4"}`, demoOK, ""},
 	{"Write", `{"file_path":"WORKSPACE/one.txt","content":"one\n"}`, demoOK, ""},
 	{"Bash", `{"command":"cat greet.go; sleep 0.4"}`, demoOK, ""},
 	{"Write", `{"file_path":"WORKSPACE/two.txt","content":"two\n"}`, demoOK, ""},
-	{"Bash", `{"command":"cat README.md; sleep 0.4"}`, demoOK, ""},
 	{"Write", `{"file_path":"WORKSPACE/three.txt","content":"three\n"}`, demoOK, ""},
-	{"Bash", `{"command":"cat two.txt; sleep 0.4"}`, demoOK, ""},
+	{"Bash", `{"command":"cat README.md; sleep 0.4"}`, demoOK, ""},
+	{"Write", `{"file_path":"WORKSPACE/README.md","content":"# Another greeting\n"}`, demoOK, ""},
 }
 
 // demoUses makes a turn's tool uses for a workspace.
