@@ -34,7 +34,7 @@ var budgets = []budget{
 	{"bytes allocated", 19 << 10, 25 << 10, 16 << 10, func(c *costs) float64 { return c.bytes }, lookProfile},
 	{"goroutine switches", 40, 40, 10, func(c *costs) float64 { return c.switches }, lookTrace},
 	{"futex calls", 30, 30, 10, func(c *costs) float64 { return c.futexes }, lookTrace},
-	{"file-system calls", 4, 14, 3, func(c *costs) float64 { return c.files }, lookStrace},
+	{"file-system calls", 4, 18, 3, func(c *costs) float64 { return c.files }, lookStrace},
 	{"transactions of the journal", 2, 3, 1, func(c *costs) float64 { return c.transactions }, lookStrace},
 	{"writes to the journal's files", 12, 14, 3, func(c *costs) float64 { return c.writes }, lookStrace},
 	{"syncs of the journal", 0, 0, 0, func(c *costs) float64 { return c.syncs }, lookStrace},

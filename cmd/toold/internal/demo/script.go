@@ -88,8 +88,8 @@ var demoOrders = []part{
 	{"Bash", `{"command":"cat greet.go; sleep 0.4"}`, demoOK, ""},
 	{"Write", `{"file_path":"WORKSPACE/two.txt","content":"two\n"}`, demoOK, ""},
 	{"Write", `{"file_path":"WORKSPACE/three.txt","content":"three\n"}`, demoOK, ""},
-	{"Bash", `{"command":"cat README.md; sleep 0.4"}`, demoOK, ""},
-	{"Write", `{"file_path":"WORKSPACE/README.md","content":"# Another greeting\n"}`, demoOK, ""},
+	{"Bash", `{"command":"cat one.txt; sleep 0.4"}`, demoOK, ""},
+	{"Write", `{"file_path":"WORKSPACE/one.txt","content":"one again\n"}`, demoOK, ""},
 }
 
 // demoUses makes a turn's tool uses for a workspace.
