@@ -143,6 +143,7 @@ fuzz:
 clients: .bin/grpcurl
 	cd examples/clients/node && npm ci --ignore-scripts
 	cd clients/typescript && npm ci --ignore-scripts
+	clients/neovim/test/fetch .bin/neovim
 
 # The language servers and the MCP servers that tests drive.
 servers: .bin/gopls
