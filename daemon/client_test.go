@@ -29,6 +29,8 @@ import (
 	"github.com/toold/toold/tools/bash"
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/glob"
+	"github.com/toold/toold/tools/ls"
+	"github.com/toold/toold/tools/memory"
 	"github.com/toold/toold/tools/read"
 	"github.com/toold/toold/tools/todo"
 	"github.com/toold/toold/tools/write"
@@ -103,7 +105,7 @@ func (h *house) start() {
 func toolset() []tools.Tool {
 	return []tools.Tool{
 		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
-		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), ls.Tool(), memory.Tool(),
 	}
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fs/index"
+	"github.com/toold/toold/tools/fs/memstore"
 	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
 	"github.com/toold/toold/tools/mcp"
@@ -177,6 +178,7 @@ func (d *Daemon) openState() (err error) {
 	if err := removeTree(d.inState(restingDir)); err != nil { // no process can read them any more
 		return err
 	}
+	d.sessions.memories = memstore.NewSet(d.inState("memory"))
 	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func (j *judge) Peek(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 	env := &tools.Env{
 		CallID: outputName(j.name, c.Key), Environ: b.shell.vars.under(st.settings).calls, Cursors: b.shell.cursors,
 		Tasks: j.tasks, Ports: j.ports, MaxChars: c.Tool.Spec().MaxResultChars, Languages: j.languages, Principal: string(j.meta.owner()),
-		Index: j.daemon.reclaimer.searches.Of(string(j.meta.owner())),
+		Index: j.daemon.reclaimer.searches.Of(string(j.meta.owner())), Memory: j.daemon.sessions.memories.Of(string(j.meta.owner()), j.meta.Roots[0]),
 		Reach: tools.Reach{Allowed: st.confining.Network.Allowed, Denied: st.confining.Network.Denied},
 	}
 	if env.MaxChars == 0 {

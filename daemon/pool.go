@@ -233,7 +233,7 @@ func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRe
 	p := c.refreshedPool(c.judge.basis().options)
 	response := &tooldv1.ListToolsResponse{DeferredPrompt: p.Prompt(), Revision: p.Revision}
 	for _, e := range p.Entries {
-		if e.Unavailable == "" || request.GetIncludeUnavailable() {
+		if e.Listed() || request.GetIncludeUnavailable() {
 			response.Tools = append(response.Tools, convert.Tool(e, request.GetIncludeUnavailable()))
 		}
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/toold/toold/tools/exec/background"
 	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/memstore"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -145,8 +146,9 @@ var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // A sessionSet is the sessions of a daemon: those that are open, those at rest, and those that a
 // restart could not bring back yet. It makes them, finds them, and brings them back from the journal.
 type sessionSet struct {
-	d      *Daemon
-	making sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
+	d        *Daemon
+	memories *memstore.Set // what the tool Memory keeps for them
+	making   sync.Mutex    // held while a session is made, so that two are not made under one name or above the limit; locked before mu
 
 	mu          sync.Mutex // guards the rest
 	open        map[string]*session

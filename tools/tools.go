@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/toold/toold/tools/exec/background"
@@ -17,6 +18,7 @@ import (
 	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fs/index"
+	"github.com/toold/toold/tools/fs/memstore"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -84,6 +86,9 @@ type Spec struct {
 	// being deferred.
 	Origin     Origin
 	AlwaysLoad bool
+	// OnDemand means that a session has the tool, and that no list has it unless the client names it,
+	// or asks for the form of a model that knows it.
+	OnDemand bool
 	// Available returns why the tool cannot be used in a session, as a sentence, or "" if it can be
 	// used. A nil Available means always. Only the fields of Env that do not belong to a call are
 	// set: Dir, Environ, Languages.
@@ -169,6 +174,8 @@ type Effects struct {
 	Unconfined bool
 	// Spills is set if the action only reads, and its programs may make temporary files for that.
 	Spills bool
+	// Memory is what it reads and changes of the files of the tool Memory.
+	Memory []memstore.Touch
 	// Unknown is what a script runs or writes besides what is listed here. Then no rule can allow
 	// the action by what is listed.
 	Unknown shell.Unknown
@@ -178,12 +185,19 @@ type Effects struct {
 
 // ReadOnly reports whether the action writes nothing, runs no unknown program and contacts no host.
 func (e Effects) ReadOnly() bool {
-	return len(e.Writes) == 0 && len(e.Hosts) == 0 && e.External == "" && !e.Opaque
+	return len(e.Writes) == 0 && len(e.Hosts) == 0 && e.External == "" && !e.Opaque && !e.remembers()
+}
+
+// remembers reports whether the action changes what the tool Memory keeps.
+func (e Effects) remembers() bool {
+	return slices.ContainsFunc(e.Memory, func(t memstore.Touch) bool { return t.Write })
 }
 
 // Concurrent reports whether the action may run beside other concurrent ones: it changes nothing
 // here. It may contact hosts.
-func (e Effects) Concurrent() bool { return len(e.Writes) == 0 && !e.Opaque && !e.Session }
+func (e Effects) Concurrent() bool {
+	return len(e.Writes) == 0 && !e.Opaque && !e.Session && !e.remembers()
+}
 
 // A Preview is what a question about the call shows.
 type Preview struct {
@@ -234,6 +248,8 @@ type Env struct {
 	Ask func(context.Context, Form) (Reply, error)
 	// Deferred returns the tools that can be activated or have been, in the pool's order.
 	Deferred func() []Spec
+	// Memory is where the tool Memory keeps files. It is empty for actions that declare none.
+	Memory memstore.Store
 	// Principal is the owner of the session. What a tool keeps between calls it keeps for one
 	// principal.
 	Principal string

@@ -21,6 +21,7 @@ import (
 	"github.com/toold/toold/tools/grep"
 	"github.com/toold/toold/tools/ls"
 	"github.com/toold/toold/tools/lsp"
+	"github.com/toold/toold/tools/memory"
 	"github.com/toold/toold/tools/notebook"
 	"github.com/toold/toold/tools/read"
 	"github.com/toold/toold/tools/todo"
@@ -172,7 +173,7 @@ func TestToolsTable(t *testing.T) {
 var toolPackages = map[string][]string{
 	"Read": {"read", "media/pdf"}, "Write": {"write"}, "Edit": {"edit"}, "MultiEdit": {"edit"}, "NotebookEdit": {"notebook"},
 	"Glob": {"glob"}, "Grep": {"grep"}, "LS": {"ls"}, "Bash": {"bash"}, "BashOutput": {"bash"}, "KillShell": {"bash"},
-	"WebFetch": {"webfetch", "net/web"}, "WebSearch": {"websearch", "net/web"}, "TodoWrite": {"todo"}, "ToolSearch": {"toolsearch"}, "LSP": {"lsp", "exec/language"},
+	"WebFetch": {"webfetch", "net/web"}, "WebSearch": {"websearch", "net/web"}, "TodoWrite": {"todo"}, "Memory": {"memory"}, "ToolSearch": {"toolsearch"}, "LSP": {"lsp", "exec/language"},
 }
 
 var (
@@ -241,7 +242,7 @@ var structuredTypes = map[string][]any{
 	"Read":  {read.Structured{}, read.Image{}, read.Document{}, read.Notebook{}},
 	"Write": {write.Structured{}}, "Edit": {edit.Structured{}}, "MultiEdit": {edit.Structured{}}, "NotebookEdit": {notebook.Structured{}},
 	"Glob": {glob.Found{}}, "Grep": {grep.Found{}}, "LS": {ls.Listing{}}, "Bash": {bash.Structured{}}, "BashOutput": {bash.Structured{}},
-	"KillShell": {bash.Structured{}}, "WebFetch": {webfetch.Fetched{}}, "WebSearch": {websearch.Found{}}, "TodoWrite": {todo.Written{}},
+	"KillShell": {bash.Structured{}}, "WebFetch": {webfetch.Fetched{}}, "WebSearch": {websearch.Found{}}, "TodoWrite": {todo.Written{}}, "Memory": {memory.Structured{}},
 	"ToolSearch": {toolsearch.Structured{}}, "LSP": {lsp.Found{}},
 }
 

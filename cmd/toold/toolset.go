@@ -13,6 +13,7 @@ import (
 	"github.com/toold/toold/tools/grep"
 	"github.com/toold/toold/tools/ls"
 	"github.com/toold/toold/tools/mcp"
+	"github.com/toold/toold/tools/memory"
 	"github.com/toold/toold/tools/notebook"
 	"github.com/toold/toold/tools/read"
 	"github.com/toold/toold/tools/todo"
@@ -24,7 +25,7 @@ import (
 func toolset(files settingsFiles) []tools.Tool {
 	return slices.Concat([]tools.Tool{
 		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), notebook.Tool(), glob.Tool(), grep.Tool(), ls.Tool(),
-		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), toolsearch.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), toolsearch.Tool(), memory.Tool(),
 	}, webTools(files), languageTools())
 }
 

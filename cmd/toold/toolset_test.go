@@ -51,6 +51,10 @@ func TestTools(t *testing.T) {
 		},
 		"BashOutput": {{Name: "running", Task: "echo one; sleep 600", Input: `{"bash_id":"$TASK","filter":"o.e"}`}},
 		"KillShell":  {{Name: "running", Task: "sleep 600", Input: `{"shell_id":"$TASK"}`}},
+		"Memory": {
+			{Name: "list", Input: `{"command":"view","path":"/memories"}`},
+			{Name: "new", Input: `{"command":"create","path":"/memories/a/b.md","file_text":"x"}`},
+		},
 		"TodoWrite": {
 			{Name: "list", Input: `{"todos":[{"content":"Look","status":"in_progress","activeForm":"Looking"}]}`},
 			{Name: "empty", Input: `{"todos":[]}`},

@@ -21,6 +21,9 @@ func Tool(e pool.Entry, whole bool) *tooldv1.Tool {
 		Name: Clean(s.Name), ReadOnly: s.ReadOnly, Destructive: s.Destructive, OpenWorld: s.OpenWorld, Deferred: e.Deferred,
 		Unavailable: Clean(e.Unavailable), Level: highestLevel(s),
 	}
+	if e.Unlisted && e.Unavailable == "" {
+		wire.Unavailable = "It can be called, and is listed where options.tools names it."
+	}
 	if e.Forbidden {
 		wire.Level = tooldv1.Level_LEVEL_FORBIDDEN
 	}

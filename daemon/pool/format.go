@@ -48,12 +48,12 @@ type annotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Definitions returns the tools that the session has as a JSON array. What comes into a later block
+// Definitions returns the tools that are listed as a JSON array. What comes into a later block
 // changes no byte before it but the closing bracket.
 func (p *Pool) Definitions(f Format) (string, error) {
 	list := []any{}
 	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Has() {
+		if e := &p.Entries[i]; e.Has() && e.Listed() {
 			list = append(list, f.definition(e.Spec))
 		}
 	}

@@ -50,6 +50,8 @@ type Entry struct {
 	// Deferred means that a model gets only the name until the tool is activated. Active means that
 	// it was deferred and is activated.
 	Deferred, Active bool
+	// Unlisted means that the session has the tool, and that no list has it.
+	Unlisted bool
 }
 
 // Offer returns of each tool whether the session has it. The order is that of the list; behind it
@@ -58,6 +60,7 @@ func Offer(list []tools.Tool, c Conditions) []Entry {
 	entries := make([]Entry, 0, len(list))
 	for _, tool := range list {
 		e := Entry{Tool: tool, Spec: tool.Spec()}
+		e.Unlisted = e.Spec.OnDemand && c.Named == nil
 		if c.Removed != nil {
 			e.Unavailable = c.Removed(e.Spec.Name)
 			e.Forbidden = e.Unavailable != ""
@@ -162,7 +165,7 @@ const maxDefinitions = 1 << 20
 func (p *Pool) postpone(d Deferral) {
 	count, size := 0, 0
 	for _, e := range p.Entries {
-		if e.Unavailable == "" && e.Spec.Origin <= tools.MCP && !e.namedIn(d) {
+		if e.Listed() && e.Spec.Origin <= tools.MCP && !e.namedIn(d) {
 			count++
 			size += len(e.Spec.Name) + len(e.Spec.Description) + len(e.Spec.InputSchema)
 		}
@@ -171,7 +174,7 @@ func (p *Pool) postpone(d Deferral) {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		tooMuch := e.Spec.Origin == tools.MCP && (large || count > d.Above && !e.Spec.AlwaysLoad)
-		if e.Unavailable == "" && (tooMuch || e.namedIn(d)) {
+		if e.Listed() && (tooMuch || e.namedIn(d)) {
 			e.Active = slices.Contains(d.Active, e.Spec.Name)
 			e.Deferred = !e.Active
 		}
@@ -190,10 +193,13 @@ func (p *Pool) Find(name string) *Entry { return p.byName[name] }
 // Has reports whether the session has the tool now.
 func (e *Entry) Has() bool { return e != nil && e.Unavailable == "" && !e.Deferred }
 
-// Names returns the names of the tools that the session has, in order.
+// Listed reports whether the tool, or at least its name, is in lists.
+func (e *Entry) Listed() bool { return e.Unavailable == "" && !e.Unlisted }
+
+// Names returns the names of the tools that are listed whole, in order.
 func (p *Pool) Names() (names []string) {
 	for i := range p.Entries {
-		if p.Entries[i].Has() {
+		if e := &p.Entries[i]; e.Has() && e.Listed() {
 			names = append(names, p.Entries[i].Spec.Name)
 		}
 	}

@@ -28,6 +28,21 @@ func tool(origin tools.Origin, name string, change ...func(*tools.Spec)) tools.T
 
 func entries(list ...tools.Tool) []Entry { return Offer(list, Conditions{}) }
 
+// TestOnDemand: a tool that is used on demand can be called, and no list has it unless the client names it.
+func TestOnDemand(t *testing.T) {
+	list := []tools.Tool{tool(tools.BuiltIn, "Notes", func(s *tools.Spec) { s.OnDemand = true }), tool(tools.BuiltIn, "Read")}
+	for _, c := range []struct {
+		named []string
+		names string
+	}{{nil, "Read"}, {[]string{"Notes"}, "Notes"}, {[]string{"Read", "Notes"}, "Notes Read"}} {
+		p := Assemble(Offer(list, Conditions{Named: c.named}), Deferral{Named: []string{"Notes"}})
+		definitions, err := p.Definitions(Anthropic)
+		if got := strings.Join(p.Names(), " "); got != c.names || !p.Find("Notes").Has() || err != nil || strings.Contains(definitions, `"Notes"`) != strings.Contains(c.names, "Notes") {
+			t.Errorf("named %q: %s is listed, %s, %v", c.named, got, definitions, err)
+		}
+	}
+}
+
 // many are as many tools of a server.
 func many(n int) (list []tools.Tool) {
 	for i := range n {

@@ -32,6 +32,7 @@ func uncovered(c *call, p Policy) (missing, allowing []Reason) {
 	}
 	l.accesses()
 	l.hosts()
+	l.memory()
 	switch {
 	case l.whole:
 	case c.External != "":

@@ -15,6 +15,7 @@ import (
 	"github.com/toold/toold/tools/bash"
 	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/exec/shell/damage"
+	"github.com/toold/toold/tools/fs/memstore"
 )
 
 const (
@@ -207,6 +208,8 @@ func factsOf(t *testing.T, call string) *permission.Facts {
 	switch tool {
 	case "Bash":
 		addScript(t, f, subject)
+	case "Memory":
+		f.Memory = []memstore.Touch{{Path: subject, Write: true}}
 	case "WebFetch":
 		f.Hosts = []string{subject}
 	case "Read", "Grep":

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toold/toold/tools/exec/shell"
+	"github.com/toold/toold/tools/fs/memstore"
 )
 
 // Facts is what is known of a call before it runs.
@@ -17,6 +18,8 @@ type Facts struct {
 	Accesses []Access
 	Commands []shell.Command
 	Hosts    []string
+	// Memory is what it reads and changes of the files of the tool Memory.
+	Memory []memstore.Touch
 	// Reachable are the domains that commands may contact in any case, as rules have them.
 	Reachable []string
 	// External is the program outside the daemon that carries it out and may do anything meanwhile; empty: none.
@@ -117,7 +120,7 @@ func (f *Facts) Steer(steered map[int]string) {
 // readOnly reports whether the call declares no change.
 func (f *Facts) readOnly() bool {
 	writes := func(a Access) bool { return a.Write }
-	return !f.Opaque && !f.Unconfined && f.External == "" && len(f.Hosts) == 0 && !slices.ContainsFunc(f.Accesses, writes)
+	return !f.Opaque && !f.Unconfined && !f.remembers() && f.External == "" && len(f.Hosts) == 0 && !slices.ContainsFunc(f.Accesses, writes)
 }
 
 // Command returns the command that names an access; an empty one for what names no command.

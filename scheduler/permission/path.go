@@ -59,6 +59,8 @@ type place struct {
 func (r *Rule) places(a Anchors) []place {
 	spec, forbids := r.specifier, r.List != AllowList
 	switch {
+	case r.subject == memories:
+		return memoryPlaces(spec)
 	case strings.HasPrefix(spec, "//"):
 		return at([]string{"/"}, spec[1:])
 	case spec == "~", strings.HasPrefix(spec, "~/"):

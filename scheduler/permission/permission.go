@@ -214,7 +214,7 @@ func reasonsToAsk(c *call, rules *Rules, denying []Reason) (found []Reason) {
 // level is how far the call reaches, by what it declares.
 func level(f *Facts) Level {
 	found := Safe
-	if f.Check != "" {
+	if f.Check != "" || f.remembers() {
 		found = Confirm
 	}
 	for _, a := range f.Accesses {

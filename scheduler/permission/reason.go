@@ -42,6 +42,7 @@ const (
 	NoRuleHere      Code = "no_rule_here"      // (r) a command that is read-only elsewhere
 	NoRuleHost      Code = "no_rule_host"      // (r) it contacts a host
 	NoRuleWrite     Code = "no_rule_write"     // (r) it writes a file inside the roots
+	NoRuleMemory    Code = "no_rule_memory"    // (r) it changes a file of the tool Memory
 	WritesOutside   Code = "writes_outside"    // (r) it writes a file outside the roots
 	ReadsOutside    Code = "reads_outside"     // (r) it reads a file outside the roots and other readable places
 	ReadsUnnamed    Code = "reads_unnamed"     // (r) it may read files that it does not name
@@ -52,7 +53,7 @@ const (
 
 // byNoRule are the codes that are marked with (r).
 var byNoRule = []Code{
-	NotUnderstood, OnlyBash, NoRuleExternal, NoRuleTool, NoRuleCommand, NoRuleHere, NoRuleHost, NoRuleWrite,
+	NotUnderstood, OnlyBash, NoRuleExternal, NoRuleTool, NoRuleCommand, NoRuleHere, NoRuleHost, NoRuleWrite, NoRuleMemory,
 	WritesOutside, ReadsOutside, ReadsUnnamed, NamesOutside, MayWriteOutside, HiddenPath,
 }
 
@@ -180,6 +181,7 @@ var sentences = map[Code]string{
 	NoRuleHere:      "No rule allows `{part}`, which does not count as read-only here: {detail}.",
 	NoRuleHost:      "No rule allows it to contact {about}.",
 	NoRuleWrite:     "No rule allows it to write {about}.",
+	NoRuleMemory:    "No rule allows it to change {about}.",
 	WritesOutside:   "It writes {about}, which is outside the roots.",
 	ReadsOutside:    "It reads {about}, which is outside the roots and the other readable places.",
 	ReadsUnnamed:    "`{part}` may read files that it does not name.",

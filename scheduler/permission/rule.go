@@ -110,6 +110,7 @@ const (
 	paths                         // each file that is read or written
 	hosts                         // each host that is contacted
 	parameter                     // one scalar of the input
+	memories                      // each file of the tool Memory
 )
 
 // How tools share rules: one name stands for all that read, one for all that write.
@@ -120,7 +121,7 @@ var (
 	primary = []string{"command", "file_path", "path", "notebook_path", "url"}
 	// wellKnown are names whose other spellings are surely mistakes.
 	wellKnown = []string{
-		"Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "MultiEdit", "NotebookEdit", "Read", "TodoWrite",
+		"Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "TodoWrite",
 		"ToolSearch", "WebFetch", "WebSearch", "Write",
 	}
 )
@@ -180,6 +181,8 @@ func (r *Rule) specify() (why, meant string) {
 		return r.specifyCommand(test)
 	case r.tool == "WebFetch":
 		return r.specifyHost()
+	case r.tool == "Memory" && (test == nil || r.List == AllowList):
+		return r.specifyMemory()
 	case test != nil && slices.Contains(primary, test[1]):
 		return "the field " + test[1] + " is not matched as a parameter", r.instead(test[2])
 	case (r.tool == "Read" || r.tool == "Edit") && (test == nil || r.List == AllowList):

@@ -41,7 +41,7 @@ func Compile(rules []Rule, anchors Anchors) *Rules {
 	compiled.guard("from which commands are run by their name", anchors.Programs)
 	for _, rule := range rules {
 		a := anchored{Rule: rule}
-		if rule.subject&paths != 0 {
+		if rule.subject&(paths|memories) != 0 {
 			a.places = rule.places(anchors)
 		}
 		compiled.lists[rule.List] = append(compiled.lists[rule.List], a)
@@ -207,6 +207,9 @@ func (r *anchored) fires(c *call) (g Reason) {
 	}
 	if r.subject&commands != 0 {
 		return r.firesOnCommand(c)
+	}
+	if r.subject&memories != 0 {
+		return r.firesOnMemory(c)
 	}
 	for _, to := range c.hosts {
 		if to.by == 0 && r.subject&hosts != 0 && hostFits(r.host, to.name) {

@@ -22,6 +22,7 @@ var suggestCases = map[string]string{
 	"Bash go run ./cmd/x -v":                     "Bash(go run ./cmd/x *)",
 	"Bash go run ./cmd/x-3f2a91":                 "",
 	"Bash npm run x-3f2a91":                      "",
+	"Memory /memories/a/b.md":                    "Memory(/memories/**)",
 	"Bash npm run":                               "",
 	"Bash npm install":                           "Bash(npm install)",
 	"Bash make":                                  "Bash(make)",

@@ -15,6 +15,7 @@ import (
 	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/exec/shell/damage"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/memstore"
 	"github.com/toold/toold/tools/fs/repo"
 	"github.com/toold/toold/tools/fs/workspace"
 )
@@ -24,6 +25,9 @@ import (
 func (c *Call) look(ctx context.Context, env *tools.Env) (*permission.Facts, error) {
 	rules, effects := c.rights.Rules, c.parsed.effects
 	c.environ = env.Environ
+	if len(effects.Memory) == 0 {
+		env.Memory = memstore.Store{}
+	}
 	f := c.declaredFacts(env.Dir)
 	places, home := c.rights.located(f, env), repo.Getenv(env.Environ, "HOME")
 	s := scene{
@@ -94,7 +98,7 @@ func readable(path tools.Path, real workspace.Path) workspace.Grantee {
 func (c *Call) declaredFacts(dir string) *permission.Facts {
 	effects := c.parsed.effects
 	f := &permission.Facts{
-		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Opaque: effects.Opaque, External: effects.External,
+		Tool: c.Name, Opinions: c.opinions, Commands: effects.Commands, Hosts: effects.Hosts, Memory: effects.Memory, Opaque: effects.Opaque, External: effects.External,
 		Reason: effects.Reason, Unknown: effects.Unknown, Dir: dir, Unconfined: effects.Unconfined,
 	}
 	if c.rights.Rules.AboutParameters() {
@@ -111,6 +115,9 @@ func touched(f *permission.Facts) string {
 	}
 	for _, a := range f.Accesses {
 		fmt.Fprintf(&b, "%q%t%t%q%q", a.OnDisk(), a.Write, a.Tree, a.Opens, a.Leaves)
+	}
+	for _, touch := range f.Memory {
+		fmt.Fprintf(&b, "%q%t", touch.Path, touch.Write)
 	}
 	return DigestOf(b.String())
 }

@@ -105,6 +105,13 @@ func footprint(rights *Rights, tool tools.Tool, e tools.Effects, dir string) (f 
 	if e.State != "" {
 		f.Writes = append(f.Writes, scheduler.StateOf(e.State))
 	}
+	for _, touch := range e.Memory {
+		if place := scheduler.StateOf("memory" + touch.Path); touch.Write {
+			f.Writes = append(f.Writes, place)
+		} else {
+			f.Reads = append(f.Reads, place)
+		}
+	}
 	for _, path := range e.Writes {
 		place, ok := placeOf(rights.Places, dir, path)
 		if !ok || steers(rights.Places.Roots(), place.Path) || rights.Diagnosed != nil && rights.Diagnosed(filepath.Clean(place.Path)) {

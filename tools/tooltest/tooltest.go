@@ -21,6 +21,7 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/fs/memstore"
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
@@ -213,6 +214,7 @@ type Room struct {
 	runner    *sandbox.Runner
 	tasks     *background.Set
 	languages *language.Set
+	memories  *memstore.Set
 }
 
 // NewRoom makes a room that is gone with the test. TestMain of a package that uses it is Main.
@@ -240,7 +242,7 @@ func NewRoom(t testing.TB) *Room {
 			t.Errorf("ending the processes: %v", err)
 		}
 	})
-	return &Room{Files: files, outputs: outputs, runner: runner, tasks: tasks, languages: languages}
+	return &Room{Files: files, outputs: outputs, runner: runner, tasks: tasks, languages: languages, memories: memstore.NewSet(filepath.Join(state, "memory"))}
 }
 
 // expand puts the root's path in place of $ROOT.
@@ -274,8 +276,8 @@ func (r *Room) Env(action tools.Action) *tools.Env {
 	return &tools.Env{
 		CallID: "call-" + filepath.Base(r.t.TempDir()), Dir: r.Root, Environ: os.Environ(), Cursors: map[string]int64{},
 		Files: r.places.View(grant, r.memory), Spool: r.outputs, Box: &sandbox.Box{Runner: r.runner}, Tasks: r.tasks, MaxChars: 30_000,
-		Languages: r.languages,
-		Output:    func(*spool.Output) {}, Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
+		Languages: r.languages, Memory: r.memories.Of("tester", r.Root),
+		Output: func(*spool.Output) {}, Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
 		Deferred: func() []tools.Spec { return nil }, Ports: func(*background.Task) []tools.Port { return nil },
 	}
 }
