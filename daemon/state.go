@@ -251,6 +251,12 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 	event := pipeline.Changed{}
 	var state []journal.Put
 	for _, c := range changes {
+		if c.changes.Restart {
+			c.changes.Dir = rec.s.meta.Roots[0]
+			event.Unexported = append(event.Unexported, slices.Sorted(maps.Keys(its.shell.vars.exports.Set))...)
+			its.shell.vars = its.shell.vars.withExports(exports{})
+			state = append(state, putState(keyExports, exports{}))
+		}
 		if dir := c.changes.Dir; dir != "" && dir != its.shell.dir {
 			rec.s.startHooks(hook.Input{Event: hook.CwdChanged, OldDir: its.shell.dir, NewDir: dir}, "")
 			its.shell.dir, event.Dir = dir, dir

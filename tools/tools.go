@@ -364,6 +364,7 @@ type Spill struct {
 type Changes struct {
 	Dir     string            // the new working directory; empty: unchanged
 	Exports map[string]string // all exported variables of calls; nil: unchanged
+	Restart bool              // directory and exports become what they were when the session began
 	Todos   []Todo            // the new list; nil: unchanged
 	Cursor  *Cursor           // how much of a background task's output has been returned; nil: unchanged
 	Task    string            // a background task that the call started and that outlives it

@@ -32,6 +32,7 @@ type input struct {
 	RunInBackground bool   `json:"run_in_background,omitempty" jsonschema:"start it and go on: BashOutput gives its output, KillShell stops it"`
 	MergedOutput    bool   `json:"merged_output,omitempty" jsonschema:"send stdout and stderr through one pipe, so that their order is exact; then nothing tells them apart"`
 	Unconfined      bool   `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"run it outside the sandbox, where there is one; the user is asked first"`
+	Restart         bool   `json:"restart,omitempty" jsonschema:"without a command (an empty one): put the working directory and the variables back to what they were when the session began; background tasks go on"`
 
 	analysis shell.Analysis
 }
@@ -49,8 +50,12 @@ func Tool() tools.Tool {
 
 // validate also analyses the command, once.
 func validate(in *input) error {
-	switch {
-	case strings.TrimSpace(in.Command) == "":
+	switch empty := strings.TrimSpace(in.Command) == ""; {
+	case in.Restart && !empty:
+		return fault.Invalidf("invalid_input", "restart goes with an empty command. Send the command in a call of its own, behind this one.").At("/restart")
+	case in.Restart:
+		return nil
+	case empty:
 		return fault.Invalidf("invalid_input", "The command is empty. Give the text that bash is to run.").At("/command")
 	case strings.IndexByte(in.Command, 0) >= 0:
 		return fault.Invalidf("invalid_input", "The command holds a NUL character, which no command can. Leave it out, or write it as \\0 for printf.").At("/command")
@@ -66,6 +71,9 @@ func validate(in *input) error {
 // situate analyses the command again, with the values of the session's variables and with git's
 // aliases.
 func situate(env *tools.Env, in input) input {
+	if in.Restart {
+		return in
+	}
 	s := shell.Setting{Environ: variables(env, in), Looked: true}
 	if in.analysis.Git {
 		s.Aliases = env.Aliases()
@@ -76,6 +84,9 @@ func situate(env *tools.Env, in input) input {
 
 // effects converts the analysis to the contract's Effects.
 func effects(in input) tools.Effects {
+	if in.Restart {
+		return tools.Effects{Session: true}
+	}
 	a := in.analysis
 	e := tools.Effects{
 		Commands: a.Commands, Hosts: a.Hosts, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(),

@@ -41,6 +41,9 @@ const (
 // program from the repository's own configuration, and which commands depend on a variable of the
 // session.
 func check(ctx context.Context, env *tools.Env, in input) (tools.Preview, error) {
+	if in.Restart {
+		return tools.Preview{}, nil
+	}
 	if err := checkSyntax(ctx, env, in); err != nil {
 		return tools.Preview{}, err
 	}

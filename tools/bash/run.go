@@ -58,6 +58,11 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return tools.Result{}, cause
 	}
+	if in.Restart {
+		result := tools.Text("The next command runs in a new shell: in the directory and with the variables with which the session began.")
+		result.Changes.Restart = true
+		return result, nil
+	}
 	r := &shellRun{in: in, env: env}
 	defer r.closeReport()
 	if err := r.prepare(); err != nil {

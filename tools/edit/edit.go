@@ -24,6 +24,7 @@ var multiDescription string
 type single struct {
 	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
 	Replacement
+	InsertLine *int64 `json:"insert_line,omitempty" jsonschema:"insert new_string behind the line of this number instead of replacing; 0: at the beginning; old_string is empty then"`
 }
 
 type several struct {
@@ -47,9 +48,17 @@ type Structured struct {
 // Tool returns the Edit tool.
 func Tool() tools.Tool {
 	return tools.NewChange("Edit", description, tools.Changing[single]{
-		Validate: func(in *single) error { return validate(in.Replacement) },
-		Field:    "/file_path", Path: func(in single) string { return in.FilePath },
+		Validate: func(in *single) error {
+			if in.InsertLine != nil {
+				return validateInsertion(in.Replacement)
+			}
+			return validate(in.Replacement)
+		},
+		Field: "/file_path", Path: func(in single) string { return in.FilePath },
 		Plan: func(_ context.Context, env *tools.Env, c *workspace.Content, in single) (tools.Change, error) {
+			if in.InsertLine != nil {
+				return insertion(env, c, *in.InsertLine, in.NewString)
+			}
 			return devise(env, c, []Replacement{in.Replacement})
 		},
 	})

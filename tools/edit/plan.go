@@ -27,8 +27,14 @@ type plan struct {
 
 // devise applies the replacements to content in order, each to the result of the one before.
 func devise(env *tools.Env, c *workspace.Content, list []Replacement) (*plan, error) {
-	p, err := begin(env, c, list[0])
+	p, err := begin(env, c, list[0].OldString == "")
 	if err != nil {
+		return nil, err
+	}
+	if list[0].OldString == "" && strings.TrimPrefix(p.doc.String, "\ufeff") != "" {
+		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Set old_string to the text to replace, or use Write to replace the whole file.", c.Path.Shown()).At("/old_string")
+	}
+	if err := c.Current(); err != nil && list[0].OldString != "" && fault.From(err).Code != "stale_file" {
 		return nil, err
 	}
 	stale := p.mercy(c)
@@ -53,9 +59,9 @@ func devise(env *tools.Env, c *workspace.Content, list []Replacement) (*plan, er
 	return p, nil
 }
 
-// begin decodes the content, and rejects a file that cannot be edited at all.
-func begin(env *tools.Env, c *workspace.Content, first Replacement) (*plan, error) {
-	if !c.Path.Exists && first.OldString != "" {
+// begin decodes the content, and rejects a file that cannot be edited at all. It must exist, unless the edit may create it.
+func begin(env *tools.Env, c *workspace.Content, creates bool) (*plan, error) {
+	if !c.Path.Exists && !creates {
 		return nil, env.Files.Missing(c)
 	}
 	encoding, isText := text.DetectWhole(c.Data)
@@ -64,12 +70,6 @@ func begin(env *tools.Env, c *workspace.Content, first Replacement) (*plan, erro
 	}
 	p := &plan{raw: c.Data, doc: text.Decode(c.Data, encoding)}
 	p.old = p.doc
-	if first.OldString == "" && strings.TrimPrefix(p.doc.String, "\ufeff") != "" {
-		return nil, fault.Invalidf("file_exists", "%s exists and is not empty, and old_string is empty. Set old_string to the text to replace, or use Write to replace the whole file.", c.Path.Shown()).At("/old_string")
-	}
-	if err := c.Current(); err != nil && first.OldString != "" && fault.From(err).Code != "stale_file" {
-		return nil, err
-	}
 	return p, nil
 }
 
