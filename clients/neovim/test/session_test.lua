@@ -184,12 +184,13 @@ end
 
 function tests.a_program_that_is_missing_is_named()
   local toold = require("toold")
-  toold.config.command = { "/no/such/toold" }
+  local missing = T.folder() .. "/absent/toold"
+  toold.config.command = { missing }
   local why
   toold.attach({}, function(_, w) why = w end)
   toold.config.command = { "toold" }
   T.wait("an error", function() return why end)
-  T.contains(why, "/no/such/toold")
+  T.contains(why, missing)
   T.equal(toold.session, nil)
 end
 

@@ -155,7 +155,9 @@ end
 function M.ask(session, question)
   for _, entry in ipairs(open) do
     if entry.question.question_id == question.question_id then
+      local same = entry.question.input_digest == question.input_digest
       entry.session, entry.question = session, question
+      if not same and entry == open[1] then M.show() end
       return
     end
   end
