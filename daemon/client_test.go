@@ -104,7 +104,7 @@ func (h *house) start() {
 
 func toolset() []tools.Tool {
 	return []tools.Tool{
-		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
+		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), edit.PatchTool(), glob.Tool(),
 		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), ls.Tool(), memory.Tool(),
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/fs/workspace"
 )
 
 // crashedSession is a session as the daemon's death has left it in the journal.
@@ -24,6 +26,7 @@ type crashedSession struct {
 	rows    map[string]*callRow // calls, by key
 	state   map[string][]byte
 	outputs *spool.Dir
+	files   *workspace.View // for looking at files; it opens nothing else
 }
 
 // inOrder returns the keys of calls in the order in which they were accepted.
@@ -120,7 +123,7 @@ func (w *crashedSession) result(key string, t *crashedTurn) ([]journal.Entry, er
 	}
 	row.Open = false
 	use := &pipeline.Use{ID: row.ID, Key: key, Turn: row.Turn, TurnID: t.ID, Index: row.Index, Name: row.Name}
-	result := entry(use, pipeline.Lost(started, w.outputOf(key), w.state[keyCheckpoint+key] != nil))
+	result := entry(use, pipeline.Lost(started, w.outputOf(key), w.state[keyCheckpoint+key] != nil, w.changedBy(key)))
 	if held, ok := w.state[keyEnding+key]; ok {
 		wire, err := wireOf(journal.Record{Body: held})
 		if err != nil {
@@ -134,6 +137,30 @@ func (w *crashedSession) result(key string, t *crashedTurn) ([]journal.Entry, er
 	result.Note, result.State = asState(row), []journal.Put{{Key: keyEnding + key}}
 	result.Durability = journal.Synced
 	return []journal.Entry{result}, nil
+}
+
+// mostCompared is how many files of a call are compared with what was kept of them. Ours: as many as
+// one patch changes, and few enough to be read while the daemon starts.
+const mostCompared = 256
+
+// changedBy names the files that a call was about to change and that are different now, as a clause;
+// empty: none is, or it is not known.
+func (w *crashedSession) changedBy(key string) string {
+	row, err := checkpoint.Decode(w.state[keyCheckpoint+key])
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, f := range row.Files[:min(len(row.Files), mostCompared)] {
+		if f.Before.Kind == workspace.Unkept || f.Before.Kind == workspace.Directory {
+			continue
+		}
+		now, err := w.files.Snapshot(workspace.Snapshotter{}, string(f.Real))
+		if err == nil && now.Kind != workspace.Directory && !now.Same(f.Before) {
+			names = append(names, convert.Clean(string(f.Real)))
+		}
+	}
+	return someOf(names)
 }
 
 // outputOf names the file with what a call had printed; empty: there is none.

@@ -181,7 +181,11 @@ func (x *sessionSet) restoreSession(info journal.Info) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := crashedSession{name: info.Name, log: log, rows: rows, state: kept, outputs: outputs}
+	places, err := workspace.Open(nil, x.d.locks)
+	if err != nil {
+		return nil, err
+	}
+	w := crashedSession{name: info.Name, log: log, rows: rows, state: kept, outputs: outputs, files: places.View(workspace.Grant{}, workspace.NewReadState())}
 	if err := w.rebuild(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // toolset is every tool of this build. The pool puts them into order.
 func toolset(files settingsFiles) []tools.Tool {
 	return slices.Concat([]tools.Tool{
-		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), notebook.Tool(), glob.Tool(), grep.Tool(), ls.Tool(),
+		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), edit.PatchTool(), notebook.Tool(), glob.Tool(), grep.Tool(), ls.Tool(),
 		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), toolsearch.Tool(), memory.Tool(),
 	}, webTools(files), languageTools())
 }

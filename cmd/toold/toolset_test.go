@@ -31,6 +31,10 @@ func TestTools(t *testing.T) {
 			Name: "two", Files: text, Seen: []string{"a.txt"},
 			Input: `{"file_path":"$ROOT/a.txt","edits":[{"old_string":"two","new_string":"2"},{"old_string":"2","new_string":"II"}]}`,
 		}},
+		"ApplyPatch": {{
+			Name: "three files", Files: map[string]string{"a.txt": text["a.txt"], "b.txt": "b\n"},
+			Input: `{"patch":"*** Begin Patch\n*** Update File: a.txt\n*** Move to: c.txt\n@@\n one\n-two\n+2\n*** Delete File: b.txt\n*** Add File: $ROOT/d/e.txt\n+e\n*** End Patch"}`,
+		}},
 		"NotebookEdit": {
 			{Name: "replace", Input: `{"notebook_path":"$ROOT/a.ipynb","cell_id":"cell-0","new_source":"2"}`, Files: book, Seen: []string{"a.ipynb"}},
 			{Name: "insert", Input: `{"notebook_path":"$ROOT/a.ipynb","new_source":"2","cell_type":"code","edit_mode":"insert"}`, Files: book, Seen: []string{"a.ipynb"}},

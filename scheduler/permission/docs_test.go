@@ -214,8 +214,10 @@ func factsOf(t *testing.T, call string) *permission.Facts {
 		f.Hosts = []string{subject}
 	case "Read", "Grep":
 		f.Accesses = []permission.Access{access(tools.Path{Name: subject}, false)}
-	case "Edit", "Write":
-		f.Accesses = []permission.Access{access(tools.Path{Name: subject}, true)}
+	case "Edit", "Write", "ApplyPatch":
+		for path := range strings.FieldsSeq(subject) {
+			f.Accesses = append(f.Accesses, access(tools.Path{Name: path}, true))
+		}
 	default:
 		f.Opaque, f.Reason = true, "what it does is not known"
 	}

@@ -116,12 +116,12 @@ const (
 // How tools share rules: one name stands for all that read, one for all that write.
 var (
 	readers = []string{"Grep", "Glob", "LS", "LSP"}
-	editors = []string{"Write", "MultiEdit", "NotebookEdit"}
+	editors = []string{"Write", "MultiEdit", "NotebookEdit", "ApplyPatch"}
 	// primary are the fields that rules reach by their specifier, not as parameters.
 	primary = []string{"command", "file_path", "path", "notebook_path", "url"}
 	// wellKnown are names whose other spellings are surely mistakes.
 	wellKnown = []string{
-		"Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "TodoWrite",
+		"ApplyPatch", "Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "TodoWrite",
 		"ToolSearch", "WebFetch", "WebSearch", "Write",
 	}
 )

@@ -291,9 +291,18 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 		return parsed{}, err
 	}
 	p := parsed{input: string(input), declared: action, action: action, effects: action.Effects()}
-	p.title = label(c.Name, about(p.input))
+	p.title = label(c.Name, cmp.Or(about(p.input), p.writes()))
 	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
 	return p, nil
+}
+
+// writes returns the names of the files that the action declares it writes.
+func (p *parsed) writes() string {
+	var names []string
+	for _, path := range p.effects.Writes {
+		names = append(names, path.Name)
+	}
+	return strings.Join(names, " ")
 }
 
 // situate updates the action with the session's state in env.

@@ -79,8 +79,9 @@ func NotStarted(cause error) Ended {
 
 // Lost returns the end of a call that was open when the daemon died. started reports whether it had
 // begun to act. output is the file with its output, if there is one. kept reports whether the files
-// that it was about to change were kept.
-func Lost(started bool, output string, kept bool) Ended {
+// that it was about to change were kept; changed is a clause that names those that are different now,
+// empty if none is.
+func Lost(started bool, output string, kept bool, changed string) Ended {
 	if !started {
 		return NotStarted(&Stop{Outcome: Interrupted, Reason: "the daemon ended before it was started"})
 	}
@@ -88,8 +89,12 @@ func Lost(started bool, output string, kept bool) Ended {
 	if output != "" {
 		text += " Its output is in " + output + "."
 	}
-	if kept {
-		text += " The files that it was about to change are kept as they were: the user can see their changes with `toold diff`, and restore them with `toold undo`."
+	switch {
+	case !kept:
+	case changed == "":
+		text += " None of the files that it was about to change is different now."
+	default:
+		text += " Of the files that it was about to change, these are different now: " + changed + ". They are kept as they were: the user can see their changes with `toold diff`, and restore them with `toold undo`."
 	}
 	return failed(Interrupted, fault.Failedf("interrupted", "%s Check the present state before you send it again under a new id.", text))
 }

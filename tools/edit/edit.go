@@ -1,5 +1,5 @@
-// Package edit is the Edit and the MultiEdit tool: they replace text in a file exactly where the
-// model means it, or not at all. What is not replaced keeps its bytes. The package does not know
+// Package edit is the Edit, the MultiEdit and the ApplyPatch tool: they replace text in files exactly
+// where the model means it, or not at all. What is not replaced keeps its bytes. The package does not know
 // which files may be changed, nor how a file is written to the disk.
 package edit
 

@@ -29,7 +29,7 @@ const (
 // noMatch returns the error for an old_string that s does not contain.
 func noMatch(s, old string) error {
 	lines, wanted := splitLines(s), splitLines(old)
-	n := nearest(lines, wanted)
+	n := nearest(lines, wanted, "old_string")
 	var b strings.Builder
 	b.WriteString("old_string does not occur in the file.")
 	if hint := mistake(s, old); hint != "" {
@@ -39,10 +39,20 @@ func noMatch(s, old string) error {
 		b.WriteString(" No region of it is similar. Read the file again and copy the text exactly.")
 		return fault.Invalidf("no_match", "%s", b.String()).With(n)
 	}
+	b.WriteString(" " + n.shown(lines) + "Correct old_string and send the call again.")
+	return fault.Invalidf("no_match", "%s", b.String()).With(n)
+}
+
+// shown returns the region for a message; empty: there is none.
+func (n Nearest) shown(lines []string) string {
+	if n.FirstLine == 0 {
+		return ""
+	}
+	var b strings.Builder
 	if n.FirstLine == n.LastLine {
-		fmt.Fprintf(&b, " The most similar line is %d:\n", n.FirstLine)
+		fmt.Fprintf(&b, "The most similar line is %d:\n", n.FirstLine)
 	} else {
-		fmt.Fprintf(&b, " The most similar region is lines %d to %d:\n", n.FirstLine, n.LastLine)
+		fmt.Fprintf(&b, "The most similar region is lines %d to %d:\n", n.FirstLine, n.LastLine)
 	}
 	for i := n.FirstLine; i <= min(n.LastLine, n.FirstLine+maxNearest-1); i++ {
 		b.Write(text.AppendNumbered(nil, i, text.Shown(lines[i-1])))
@@ -50,8 +60,7 @@ func noMatch(s, old string) error {
 	if len(n.Differences) > 0 {
 		b.WriteString("What differs: " + strings.Join(n.Differences, "; ") + ".\n")
 	}
-	b.WriteString("Correct old_string and send the call again.")
-	return fault.Invalidf("no_match", "%s", b.String()).With(n)
+	return b.String()
 }
 
 // splitLines returns the lines without their breaks; a break at the very end begins no further
@@ -80,8 +89,9 @@ func mistake(s, old string) string {
 }
 
 // nearest finds the region with the most lines in common, ignoring spaces, quotes and case; if
-// there is none, the line that is most similar to the longest line of wanted.
-func nearest(lines, wanted []string) Nearest {
+// there is none, the line that is most similar to the longest line of wanted. source is where wanted
+// is from, for the differences.
+func nearest(lines, wanted []string, source string) Nearest {
 	lines = lines[:min(len(lines), maxCompared)]
 	first, ok := bySharedLines(lines, wanted)
 	if !ok {
@@ -94,7 +104,7 @@ func nearest(lines, wanted []string) Nearest {
 	n := Nearest{FirstLine: first + 1, LastLine: min(first+len(wanted), len(lines))}
 	for i := first; i < n.LastLine && len(n.Differences) < 10; i++ {
 		if w := i - first; w < len(wanted) && lines[i] != wanted[w] {
-			n.Differences = append(n.Differences, fmt.Sprintf("line %d: %s", i+1, difference(lines[i], wanted[w])))
+			n.Differences = append(n.Differences, fmt.Sprintf("line %d: %s", i+1, difference(lines[i], wanted[w], source)))
 		}
 	}
 	return n
@@ -172,13 +182,13 @@ func resemblance(a, b map[string]int) float64 {
 	return float64(common) / float64(all)
 }
 
-// difference returns how the file's line and the wanted one differ.
-func difference(have, want string) string {
+// difference returns how the file's line and the wanted one, which is from source, differ.
+func difference(have, want, source string) string {
 	indentH, indentW := indentation(have), indentation(want)
 	bodyH, bodyW := have[len(indentH):], want[len(indentW):]
 	switch {
 	case bodyH == bodyW:
-		return fmt.Sprintf("indentation is %s in the file, %s in old_string", blanks(indentH), blanks(indentW))
+		return fmt.Sprintf("indentation is %s in the file, %s in %s", blanks(indentH), blanks(indentW), source)
 	case strings.TrimRightFunc(bodyH, unicode.IsSpace) == strings.TrimRightFunc(bodyW, unicode.IsSpace):
 		return "white space at the end"
 	case strings.Join(strings.Fields(have), "") == strings.Join(strings.Fields(want), ""):
@@ -195,7 +205,7 @@ func difference(have, want string) string {
 	for at > 0 && (at < len(bodyH) && !utf8.RuneStart(bodyH[at]) || at < len(bodyW) && !utf8.RuneStart(bodyW[at])) {
 		at--
 	}
-	return fmt.Sprintf("the file has %s where old_string has %s", excerpt(bodyH[at:]), excerpt(bodyW[at:]))
+	return fmt.Sprintf("the file has %s where %s has %s", excerpt(bodyH[at:]), source, excerpt(bodyW[at:]))
 }
 
 func indentation(s string) string { return s[:len(s)-len(strings.TrimLeft(s, " \t"))] }

@@ -5,7 +5,6 @@ package workspace
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -49,33 +48,20 @@ func (v *View) contentOfBuffer(f *buffer, p Path) *Content {
 	return c
 }
 
+// InEditor reports whether the content is that of an editor's buffer.
+func (c *Content) InEditor() bool {
+	_, is := c.info.(shownInfo)
+	return is
+}
+
+// HeldOpen returns the fault buffer_open for a file that cannot be removed since an editor holds it
+// open.
+func HeldOpen(p Path) error {
+	return fault.Invalidf("buffer_open", "%s is open in the user's editor, so it can be neither removed nor moved. Nothing was changed. Ask the user to close it there, or change its text only.", p.Shown())
+}
+
 // inEditor is the text of Written.InEditor.
 const inEditor = "the file is open in the user's editor, and the change was made there; the file on the disk has it once it is saved."
-
-// changeBuffer is Change for a file that an editor holds open. It does not touch the disk.
-func (v *View) changeBuffer(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
-	p, release, err := v.lock(ctx, name, v.buffers.locks)
-	if err != nil {
-		return Written{}, err
-	}
-	defer release()
-	f, err := v.buffer(p)
-	if err != nil {
-		return Written{}, err
-	}
-	if f == nil {
-		return Written{}, fault.Invalidf("stale_file", "%s was closed in the editor while this call was working on it. Nothing was changed; read it again.", p.Shown())
-	}
-	out, err := v.change(ctx, v.contentOfBuffer(f, p), how, func(data []byte) (os.FileInfo, error) {
-		made, err := v.edit(ctx, f, p, data)
-		if err != nil {
-			return nil, err
-		}
-		return made.info(), nil
-	})
-	out.InEditor = inEditor
-	return out, err
-}
 
 // edit asks the editor for the change to next, if next is a text that a buffer can hold.
 func (v *View) edit(ctx context.Context, f *buffer, p Path, next []byte) (*buffer, error) {

@@ -1,4 +1,5 @@
-// Changes of files: lock, read, compute, write, record. replace.go writes the bytes to the disk.
+// Changes of files: lock, read, compute, write, record. staged.go carries a change out on one file,
+// replace.go writes the bytes to the disk.
 
 package workspace
 
@@ -6,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -14,12 +14,17 @@ import (
 	"github.com/toold/toold/tools/fs/workspace/text"
 )
 
-// An Update is the new content of a file.
+// An Update is what becomes of a file.
 type Update struct {
 	Data []byte // the new content; View keeps it, so it must not be modified afterwards
 	// Whole is set if the model has sent all of Data, and not only the part that differs from the
 	// old content.
 	Whole bool
+	// Remove is set if the file is removed instead. One that does not exist stays away.
+	Remove bool
+	// From is another file of the same change, whose mode, owner, extended attributes and read
+	// state the new file gets: it is moved here. nil: the file is only changed or created.
+	From *Content
 }
 
 // A Written is the outcome of a change.
@@ -56,110 +61,67 @@ func Lossy(err error, field, content string) error {
 		l.Encoding, l.Rune, l.Rune, line, strings.TrimPrefix(field, "/")).At(field)
 }
 
-// Change replaces the content of the file that name resolves to by the result of how, or creates
-// the file and its parent directories. how is called at most once, while the file is locked against
-// every other Change of this daemon. Its error ends the change and is returned unchanged. how
-// decides whether the session must have read the file (Content.Current). If another program changes
-// the file meanwhile, nothing is written: stale_file. The same holds if the file has several hard
-// links and Look has not returned it to this View before, so that the user could not be asked.
+// Change is ChangeAll for one file. how is called at most once, and its error is returned unchanged.
+func (v *View) Change(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
+	all, err := v.ChangeAll(ctx, []string{name}, func(old []*Content) ([]Update, error) {
+		next, err := how(old[0])
+		return []Update{next}, err
+	})
+	if err != nil {
+		return Written{}, err
+	}
+	return all[0], nil
+}
+
+// ChangeAll replaces the contents of the files that names resolve to by the results of how, in the
+// same order, creates files with their parent directories, and removes files: all of it, or
+// nothing. how is called at most once, while the files are locked against every other change of
+// this daemon. Its error ends the change and is returned unchanged. how decides whether the session
+// must have read a file (Content.Current). If another program changes a file meanwhile, nothing is
+// written: stale_file. The same holds for a file with several hard links that Look has not returned
+// to this View before, so that the user could not be asked.
 //
-// At every moment the file is either the old one or the new one: a temporary file beside it gets
-// its mode, owner and extended attributes, is synced and renamed. Where that is impossible (several
-// hard links, an owner that a new file could not have, a directory that accepts no new file) it is
-// written in place, and restored if the write fails. The directory stays open from its judgement
-// on: if it is moved away, the new file moves with it, and nothing is written through a link that
-// replaces it. The View records the new state. Further faults: disk_full, and those of Open.
+// Everything that can fail is done before the first file changes: a temporary file beside each gets
+// its mode, owner and extended attributes and is synced. Then they are renamed, and files are
+// removed last. At every moment a file is either the old one or the new one. If a rename fails all
+// the same, what was changed before is put back. Where a file cannot be replaced (several hard
+// links, an owner that a new file could not have, a directory that accepts no new file) it is
+// written in place, and restored if that fails. The directories stay open from their judgement on:
+// if one is moved away, the new file moves with it, and nothing is written through a link that
+// replaces it. The View records the new states. Further faults: disk_full, same_file, and those of
+// Open. A daemon that is killed in between may leave some of the files changed.
 //
 // A file that an editor holds open is not written: the editor is asked to make the change in its
-// buffer, in the version that how has received. If the file is open under another hard link,
-// nothing is changed: buffer_open.
-func (v *View) Change(ctx context.Context, name string, how func(*Content) (Update, error)) (Written, error) {
-	if v.buffers != nil {
-		if p, err := v.reach(name, v.grant.Writes); err == nil && v.buffers.at(p.Real) != nil {
-			return v.changeBuffer(ctx, name, how)
-		}
+// buffer, in the version that how has received. It cannot be removed: buffer_open. If the file is
+// open under another hard link, nothing is changed: buffer_open.
+func (v *View) ChangeAll(ctx context.Context, names []string, how func([]*Content) ([]Update, error)) ([]Written, error) {
+	c := &changing{view: v}
+	defer c.close()
+	if err := c.open(ctx, names); err != nil {
+		return nil, err
 	}
-	p, release, err := v.lock(ctx, name, v.ws.locks)
-	if err != nil {
-		return Written{}, err
+	old := make([]*Content, len(names))
+	for i, s := range c.all {
+		old[i] = s.old
 	}
-	defer release()
-	old := v.absent(p)
-	write := func(data []byte) (os.FileInfo, error) { return v.createFile(p, data) }
-	if p.Exists {
-		f, err := v.openForChange(p)
-		if err != nil {
-			return Written{}, err
-		}
-		defer f.Close()
-		// The file itself is locked beside its name: a change under another of its names may be
-		// running.
-		unlink, err := v.ws.locks.acquire(ctx, fmt.Sprintf("inode %d", StateOf(f.Info).inode()))
-		if err != nil {
-			return Written{}, err
-		}
-		defer unlink()
-		if old, err = v.contentOf(f); err != nil {
-			return Written{}, err
-		}
-		if err := v.askable(old); err != nil {
-			return Written{}, err
-		}
-		write = func(data []byte) (os.FileInfo, error) { return v.replace(f, old, data) }
-	}
-	return v.change(ctx, old, how, func(data []byte) (os.FileInfo, error) {
-		if err := v.besideEditor(old); err != nil {
-			return nil, err
-		}
-		return write(data)
-	})
-}
-
-// change computes the new content of old, has write write it, and records the new state. write
-// returns the metadata of the result.
-func (v *View) change(ctx context.Context, old *Content, how func(*Content) (Update, error), write func(data []byte) (os.FileInfo, error)) (Written, error) {
 	next, err := how(old)
 	if err != nil {
-		return Written{}, err
+		return nil, err
 	}
-	out := Written{Path: old.Path, Created: !old.Path.Exists, OtherNames: old.OtherNames()}
-	out.Same = !out.Created && bytes.Equal(old.Data, next.Data)
-	info := old.info
-	if !out.Same {
-		if err := context.Cause(ctx); err != nil {
-			return Written{}, err
-		}
-		if info, err = write(next.Data); err != nil {
-			return Written{}, err
-		}
+	for i, s := range c.all {
+		s.next = next[i]
 	}
-	v.Record(old.Path.Real, old.after(next, info))
-	return out, nil
-}
-
-// lock resolves name and locks the result. After waiting, it resolves and judges the path again.
-func (v *View) lock(ctx context.Context, name string, locks *Locks) (Path, func(), error) {
-	p, err := v.reach(name, v.grant.Writes)
-	if err != nil {
-		return p, nil, err
+	if err := c.carryOut(ctx); err != nil {
+		return nil, err
 	}
-	release, err := locks.acquire(ctx, p.Real)
-	if err != nil {
-		return p, nil, err
-	}
-	again, err := v.reach(name, v.grant.Writes)
-	if err == nil && again.Real != p.Real {
-		err = undeclared(again)
-	}
-	if err != nil {
-		release()
-		return p, nil, err
-	}
-	return again, release, nil
+	return c.written(), nil
 }
 
 // after returns the state of the file once it holds next and has the metadata of info.
 func (c *Content) after(next Update, info os.FileInfo) State {
+	if next.From != nil {
+		c = next.From
+	}
 	s := StateOf(info)
 	s.Hash, s.Whole = Hash(next.Data), next.Whole || !c.Path.Exists
 	if len(next.Data) <= KeptFile {
@@ -171,6 +133,8 @@ func (c *Content) after(next Update, info os.FileInfo) State {
 	if c.known && c.read.Same(c.State) {
 		s.Whole = s.Whole || c.read.Whole
 		s.Seen = moved(c.read.Seen, c.Data, next.Data)
+	} else if !s.Whole {
+		s.Seen = moved(nil, c.Data, next.Data)
 	}
 	return s
 }

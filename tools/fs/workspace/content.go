@@ -67,6 +67,11 @@ func (c *Content) OtherNames() string {
 	return fmt.Sprintf("%s has %d hard links: the change also shows under its other names, which may lie anywhere.", c.Path.Shown(), c.Links)
 }
 
+// SameFile reports whether both are contents of one file, by whichever names.
+func (c *Content) SameFile(o *Content) bool {
+	return c.Path.Real == o.Path.Real || c.Links > 1 && o.Links > 1 && c.State.inode() == o.State.inode()
+}
+
 // Missing returns the fault file_not_found for a content that Look found absent.
 func (v *View) Missing(c *Content) error { return v.notFound(c.Path) }
 

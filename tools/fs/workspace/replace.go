@@ -1,14 +1,17 @@
-// Atomic writing: a file is either the old one or the new one.
+// Atomic writing: a file is either the old one or the new one. staged.go has the change that this
+// is a part of.
 
 package workspace
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/toold/toold/tools/fault"
@@ -18,44 +21,186 @@ import (
 // attributes, or the directory accepts no new file.
 var errInPlace = errors.New("a new file could not take its place")
 
-// replace writes data to the file old, which f holds, and returns the metadata of the result.
-func (v *View) replace(f *File, old *Content, data []byte) (os.FileInfo, error) {
-	if old.Links == 1 {
-		info, err := v.replaceAtomically(f, old, data)
-		if !errors.Is(err, errInPlace) {
-			return info, v.unwritten(f.Path, err)
-		}
+// prepare makes everything that can be made without being visible. backup: the old file gets a
+// second name, so that it can be put back.
+func (c *changing) prepare(s *staged, backup bool) error {
+	v := c.view
+	switch {
+	case s.buffered && s.next.Remove:
+		return HeldOpen(s.path)
+	case s.buffered:
+		return nil // the editor decides
 	}
-	if err := unchanged(f, old, f.Stat); err != nil {
-		return nil, err
+	if err := v.besideEditor(s.old); err != nil {
+		return err
 	}
-	if err := writeInPlace(f.File, old.Data, data); err != nil {
-		return nil, v.unwritten(f.Path, err)
+	switch {
+	case !s.path.Exists:
+		return c.prepareNew(s)
+	case s.old.Links > 1 && !s.next.Remove:
+		return nil // it is written in place
 	}
-	return f.Stat()
+	var err error
+	if s.dir, err = v.openDir(filepath.Dir(s.path.Real), s.path); err != nil {
+		return err
+	}
+	if !s.next.Remove {
+		err = s.beside(v, 0o600, s.file)
+	}
+	if err == nil && backup {
+		err = s.keep(v)
+	}
+	if errors.Is(err, errInPlace) && !s.next.Remove {
+		s.unstage()
+		return nil
+	}
+	return err
 }
 
-func (v *View) replaceAtomically(f *File, old *Content, data []byte) (os.FileInfo, error) {
-	dir, err := v.openDir(filepath.Dir(f.Path.Real), f.Path)
-	if err != nil {
-		return nil, err
+// prepareNew prepares a file that does not exist, in its directory, whose missing part it makes.
+func (c *changing) prepareNew(s *staged) (err error) {
+	if s.dir, err = c.view.makeParents(s.path); err != nil {
+		return err
 	}
-	defer dir.Close()
-	base, name := filepath.Base(f.Path.Real), tempName()
-	defer v.ws.locks.note(filepath.Join(filepath.Dir(f.Path.Real), name))()
-	temp, err := writeBeside(dir, name, data, 0o600, func(temp *os.File) error { return keepAttributes(f.File, temp) })
-	if err != nil {
-		return nil, err
+	from := slices.IndexFunc(c.all, func(other *staged) bool { return other.old == s.next.From })
+	if from < 0 || c.all[from].file == nil {
+		return s.beside(c.view, 0o666, nil)
 	}
-	defer temp.Close()
-	err = unchanged(f, old, func() (os.FileInfo, error) { return dir.Lstat(base) })
+	return s.beside(c.view, 0o600, c.all[from].file)
+}
+
+// beside writes the new content beside the place, with the attributes of like; nil: those of a new
+// file with that mode.
+func (s *staged) beside(v *View, mode os.FileMode, like *File) (err error) {
+	name := s.temporary(v)
+	s.temp, err = writeBeside(s.dir, name, s.next.Data, mode, func(temp *os.File) error {
+		if like == nil {
+			return nil
+		}
+		return keepAttributes(like.File, temp)
+	})
 	if err == nil {
-		err = dir.Rename(name, base)
+		s.name = name
+	}
+	return err
+}
+
+// keep makes a second name of the old file, or a copy of it where it cannot have one.
+func (s *staged) keep(v *View) error {
+	name := s.temporary(v)
+	if s.dir.Link(filepath.Base(s.path.Real), name) == nil {
+		s.aside = name
+		return nil
+	}
+	copied, err := writeBeside(s.dir, name, s.old.Data, 0o600, func(to *os.File) error { return keepAttributes(s.file.File, to) })
+	if err != nil {
+		return err
+	}
+	s.aside = name
+	return copied.Close()
+}
+
+// temporary returns a name beside the file. It is noted until the change is over, so that nothing
+// is left behind if the daemon dies.
+func (s *staged) temporary(v *View) string {
+	name := tempName()
+	s.forget = append(s.forget, v.ws.locks.note(filepath.Join(filepath.Dir(s.path.Real), name)))
+	return name
+}
+
+// unstage drops what was prepared of a file that is written in place.
+func (s *staged) unstage() {
+	for _, name := range []string{s.name, s.aside} {
+		if name != "" {
+			_ = s.dir.Remove(name) // what stays is found by its note
+		}
+	}
+	if s.temp != nil {
+		s.temp.Close()
+	}
+	s.dir.Close()
+	s.dir, s.temp, s.name, s.aside = nil, nil, "", ""
+}
+
+// commit makes the change.
+func (s *staged) commit(ctx context.Context, v *View) error {
+	if !s.buffered {
+		return v.unwritten(s.path, s.place())
+	}
+	made, err := v.edit(ctx, s.buffer, s.path, s.next.Data)
+	if err != nil {
+		return err
+	}
+	s.buffer, s.info = made, made.info()
+	return nil
+}
+
+// place moves the new content to its place.
+func (s *staged) place() (err error) {
+	base := filepath.Base(s.path.Real)
+	switch {
+	case s.dir == nil:
+		return s.writeInPlace()
+	case !s.path.Exists:
+		err = appear(s.dir, s.name, base)
+	default:
+		if err = unchanged(s.file, s.old, func() (os.FileInfo, error) { return s.dir.Lstat(base) }); err != nil {
+			return err
+		}
+		if s.next.Remove {
+			return s.dir.Remove(base)
+		}
+		if err = takesNone(s.dir.Rename(s.name, base)); errors.Is(err, errInPlace) {
+			s.unstage()
+			return s.writeInPlace()
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(takesNone(err), dir.Remove(name))
+		return err
 	}
-	return temp.Stat()
+	s.name, s.made = "", !s.path.Exists
+	s.info, err = s.temp.Stat()
+	return err
+}
+
+func (s *staged) writeInPlace() (err error) {
+	if err := unchanged(s.file, s.old, s.file.Stat); err != nil {
+		return err
+	}
+	if err := writeInPlace(s.file.File, s.old.Data, s.next.Data); err != nil {
+		return err
+	}
+	s.inPlace = true
+	s.info, err = s.file.Stat()
+	return err
+}
+
+// undo puts the old file back after a commit.
+func (s *staged) undo(ctx context.Context, v *View) (err error) {
+	base := filepath.Base(s.path.Real)
+	switch {
+	case s.buffered:
+		_, err = v.edit(ctx, s.buffer, s.path, s.old.Data)
+		return err
+	case s.inPlace:
+		return writeInPlace(s.file.File, s.next.Data, s.old.Data)
+	case s.next.Remove:
+		err = appear(s.dir, s.aside, base)
+	default:
+		now, gone := s.dir.Lstat(base)
+		switch {
+		case gone != nil || !os.SameFile(now, s.info):
+			return errChanged
+		case s.made:
+			err, s.made = s.dir.Remove(base), false
+		default:
+			err = s.dir.Rename(s.aside, base)
+		}
+	}
+	if err == nil {
+		s.aside = ""
+	}
+	return err
 }
 
 // unchanged compares the metadata that now returns with the metadata from when old was read. If
@@ -77,26 +222,6 @@ func unchanged(f *File, old *Content, now func() (os.FileInfo, error)) error {
 		return stale
 	}
 	return nil
-}
-
-// createFile makes a new file and its directories, and returns its metadata.
-func (v *View) createFile(p Path, data []byte) (os.FileInfo, error) {
-	dir, err := v.makeParents(p)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	name := tempName()
-	defer v.ws.locks.note(filepath.Join(filepath.Dir(p.Real), name))()
-	temp, err := writeBeside(dir, name, data, 0o666, func(*os.File) error { return nil })
-	if err != nil {
-		return nil, v.unwritten(p, err)
-	}
-	defer temp.Close()
-	if err := appear(dir, name, filepath.Base(p.Real)); err != nil {
-		return nil, v.unwritten(p, errors.Join(err, dir.Remove(name)))
-	}
-	return temp.Stat()
 }
 
 // makeParents opens the directory that will hold p, and creates its missing part.

@@ -331,3 +331,13 @@ func (v *View) refused(p Path, err error) error {
 	}
 	return ioError(p, "cannot be opened", err)
 }
+
+// IsLink reports whether the last part of name is a symbolic link.
+func (v *View) IsLink(name string) bool {
+	p, err := v.ws.ResolveEntry(v.grant.Dir, name)
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(p.Real)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
