@@ -144,6 +144,7 @@ clients: .bin/grpcurl
 	cd examples/clients/node && npm ci --ignore-scripts
 	cd clients/typescript && npm ci --ignore-scripts
 	cd clients/vscode && npm ci --ignore-scripts
+	cd cmd/toold/testdata/conformance && npm ci --ignore-scripts
 	clients/neovim/test/fetch .bin/neovim
 	cd tools/memory/testdata/sdk && npm ci --ignore-scripts
 

@@ -72,6 +72,20 @@ type tokenFile struct {
 	read   time.Time
 }
 
+// OpenTokens returns what tells whether a secret is one of the tokens of the file at path, as the file is at that moment. The error
+// is a [*TokenFileError] if the file cannot be used; no token is valid then. A file that does not exist is made with one fresh token.
+// What is returned is safe for concurrent use.
+func OpenTokens(path string) (admit func(secret string) (bool, error), err error) {
+	f, err := openTokens(path, func([]token) {})
+	if err != nil {
+		return nil, err
+	}
+	return func(secret string) (bool, error) {
+		found, err := f.find(secret)
+		return found.name != "", err
+	}, nil
+}
+
 // openTokens reads the file at path. If it does not exist, it is made with one fresh token.
 func openTokens(path string, replace func([]token)) (*tokenFile, error) {
 	if err := makeTokens(path); err != nil {

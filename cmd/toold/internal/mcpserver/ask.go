@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"os"
@@ -58,6 +59,9 @@ func (b *bridge) ask(q *tooldv1.Question, note string) {
 		return
 	}
 	ctx, stop := context.WithCancel(b.ctx)
+	if c := b.calls[q.GetToolUseId()]; c != nil && c.ctx != nil {
+		ctx, stop = context.WithCancel(c.ctx) // the question goes to the client with what else comes of the call
+	}
 	a := &elicited{question: q, stop: stop}
 	b.elicits[q.GetQuestionId()] = a
 	b.asks.Go(func() {
@@ -88,6 +92,9 @@ func (b *bridge) withdraw(which func(*elicited) bool) {
 
 // elicitation is the form of a question; note is why its last answer did not count.
 func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
+	if form := formOf(q); form != nil {
+		return &mcp.ElicitParams{Mode: "form", Message: elicitText(q, note), RequestedSchema: form}
+	}
 	decision, message := "allow: run this call. deny: do not.", "With deny: what the model should know or do instead."
 	if q.GetConnection() != nil {
 		decision, message = "allow: let this call connect to the host. deny: refuse the host for the rest of the call, which goes on.", "Is not used here."
@@ -117,6 +124,18 @@ func elicitation(q *tooldv1.Question, note string) *mcp.ElicitParams {
 	}
 }
 
+// formOf returns the form in which a tool asks for something in the middle of its call; nil: a yes or a no is all.
+func formOf(q *tooldv1.Question) json.RawMessage {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	form := json.RawMessage(q.GetFormSchemaJson())
+	if json.Unmarshal(form, &schema) != nil || len(schema.Properties) == 0 {
+		return nil
+	}
+	return form
+}
+
 // formChoice is a field with a list to choose from, in the form that all versions of the protocol have.
 func formChoice(title, description string, words, titles []string, unless string) map[string]any {
 	field := map[string]any{"type": "string", "title": title, "description": description, "enum": words, "enumNames": titles}
@@ -139,14 +158,17 @@ func elicitText(q *tooldv1.Question, note string) string {
 		}
 	}
 	add("The last answer did not count: ", note)
-	head := "May this run?\n"
-	if q.GetConnection() != nil {
+	form, head := formOf(q) != nil, "May this run?\n"
+	switch {
+	case form:
+		head = "This asks:\n"
+	case q.GetConnection() != nil:
 		head = "May this connect?\n"
 	}
 	add(head, q.GetTitle())
 	add("", q.GetReason())
 	add("What it would do:\n", strings.Join(q.GetEffects(), "\n"))
-	if q.GetDiff() == "" {
+	if q.GetDiff() == "" && !form {
 		add("Input: ", q.GetInputJson())
 	}
 	add("", q.GetDiff())
@@ -168,6 +190,13 @@ func answerOf(q *tooldv1.Question, result *mcp.ElicitResult, err error) *tooldv1
 		answer.Message = ellipsis.Bytes("The client could not ask: "+terminal.VisibleText(err.Error()), 1000)
 	case result.Action == "cancel":
 		answer.Message = "The question was dismissed without an answer."
+	case result.Action == "accept" && formOf(q) != nil:
+		filled, err := json.Marshal(result.Content)
+		if err != nil {
+			answer.Message = "The answer is no JSON."
+			break
+		}
+		answer.Decision, answer.UpdatedInputJson = tooldv1.Decision_DECISION_ALLOW, string(filled)
 	case result.Action == "accept" && said("decision") == "allow":
 		answer.Decision = tooldv1.Decision_DECISION_ALLOW
 		answer.Remember = terminal.Remembered(slices.DeleteFunc(slices.Clone(q.GetSuggestions()), func(x *tooldv1.Suggestion) bool {

@@ -46,3 +46,31 @@ func TestElicitationAboutHost(t *testing.T) {
 		t.Errorf("the answer is %v", answer)
 	}
 }
+
+// A tool that asks in the middle of its call gets what its own form asks for.
+func TestElicitationOfAForm(t *testing.T) {
+	q := &tooldv1.Question{
+		QuestionId: "q", InputDigest: "d", Title: "mcp__kit__ask", Reason: "The server asks: which?", InputJson: `{"secret":1}`,
+		FormSchemaJson: `{"type":"object","properties":{"which":{"type":"string","enum":["a","b"],"default":"a"}},"required":["which"]}`,
+	}
+	form := elicitation(q, "")
+	if text, err := json.Marshal(form.RequestedSchema); err != nil || string(text) != q.GetFormSchemaJson() {
+		t.Errorf("the form is %s, %v", text, err)
+	}
+	if !strings.HasPrefix(form.Message, "This asks:\nmcp__kit__ask") || strings.Contains(form.Message, "secret") {
+		t.Errorf("the message is %q", form.Message)
+	}
+	for _, c := range []struct {
+		result *mcp.ElicitResult
+		want   tooldv1.Decision
+		input  string
+	}{
+		{&mcp.ElicitResult{Action: "accept", Content: map[string]any{"which": "b"}}, tooldv1.Decision_DECISION_ALLOW, `{"which":"b"}`},
+		{&mcp.ElicitResult{Action: "decline"}, tooldv1.Decision_DECISION_DENY, ""},
+		{&mcp.ElicitResult{Action: "cancel"}, tooldv1.Decision_DECISION_DENY, ""},
+	} {
+		if answer := answerOf(q, c.result, nil); answer.GetDecision() != c.want || answer.GetUpdatedInputJson() != c.input {
+			t.Errorf("%s gives %v", c.result.Action, answer)
+		}
+	}
+}

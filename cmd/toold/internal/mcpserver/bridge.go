@@ -30,9 +30,10 @@ type call struct {
 	input  string
 	answer func(*tooldv1.ToolResult) // is called once; it does not block
 
-	wire   *wire                            // where its progress goes
-	meter  meter                            // belongs to the goroutine that writes
-	newest atomic.Pointer[tooldv1.Progress] // what is to be written; nil: nothing
+	ctx      context.Context                  // what the SDK needs to find the client's request; nil: a pipe has one client
+	progress func()                           // newest was set; it does not block
+	meter    meter                            // belongs to the goroutine that writes
+	newest   atomic.Pointer[tooldv1.Progress] // what is to be written; nil: nothing
 
 	id     string // filled in by begin
 	silent bool   // the client has given it up
@@ -47,6 +48,8 @@ type bridge struct {
 	client  *mcp.ServerSession
 	ended   chan struct{} // closed when nothing more is done
 	asks    sync.WaitGroup
+	// attended is closed when the bridge has been started, over HTTP; nil: it serves a pipe, and calls do not come from the SDK.
+	attended chan struct{}
 
 	mu     sync.Mutex
 	acts   []func()      // what the goroutine is to do

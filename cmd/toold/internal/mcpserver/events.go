@@ -3,6 +3,9 @@ package mcpserver
 import (
 	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toold/toold/cmd/toold/internal/terminal"
 	"github.com/toold/toold/cmd/toold/internal/turn"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -36,6 +39,7 @@ func (b *bridge) resumed(attached *tooldv1.Attached) {
 	b.begun = true
 	for _, warning := range attached.GetWarnings() {
 		b.Console.Say("warning: %s", warning)
+		b.log("warning", warning)
 	}
 }
 
@@ -44,12 +48,7 @@ func (c *call) report(p *tooldv1.Progress) {
 	if c.meter.token == nil || c.silent || c.newest.Swap(p) != nil {
 		return
 	}
-	c.wire.notify(func(to []byte) []byte {
-		if p := c.newest.Swap(nil); p != nil {
-			return appendJSON(to, c.meter.notification(p))
-		}
-		return to
-	})
+	c.progress()
 }
 
 func (b *bridge) conclude(result *tooldv1.ToolResult) {
@@ -73,5 +72,13 @@ func (b *bridge) noticed(n *tooldv1.Notice) {
 		}
 	default:
 		b.Console.Noted("notice: %s (%s)", n.GetMessage(), code)
+		b.log("notice", n.GetMessage())
 	}
+}
+
+// log has the client told, if it has asked for messages of that level.
+func (b *bridge) log(level mcp.LoggingLevel, text string) {
+	b.asks.Go(func() {
+		_ = b.client.Log(b.ctx, &mcp.LoggingMessageParams{Level: level, Logger: "toold", Data: terminal.VisibleText(text)}) // the client is gone
+	})
 }

@@ -48,7 +48,7 @@ func (w *wire) answer(id jsonrpc.ID, c *call, result *tooldv1.ToolResult) {
 		return
 	}
 	delete(w.open, id)
-	w.put(func(to []byte) []byte { return appendResult(to, id.Raw(), result) })
+	w.put(func(to []byte) []byte { return appendResponse(to, id.Raw(), result) })
 }
 
 // refuse answers what is not a message. It has the id of the request that message was meant to be, if it has one.

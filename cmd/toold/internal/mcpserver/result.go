@@ -17,11 +17,16 @@ import (
 	"github.com/toold/toold/tools/text/ellipsis"
 )
 
-// appendResult appends the response to the request of that id, by a result of which it keeps every block. What MCP has no place for
-// is under _meta. The SDK's types encode each block three times.
-func appendResult(to []byte, id any, result *tooldv1.ToolResult) []byte {
+// appendResponse appends the response to the request of that id.
+func appendResponse(to []byte, id any, result *tooldv1.ToolResult) []byte {
 	to = appendID(append(to, `{"jsonrpc":"2.0","id":`...), id)
-	to = appendString(append(to, `,"result":{"_meta":{"toold/outcome":`...), terminal.Word(result.GetOutcome()))
+	return append(appendResult(append(to, `,"result":`...), result), '}')
+}
+
+// appendResult appends a result, of which it keeps every block. What MCP has no place for is under _meta. The SDK's types encode
+// each block three times.
+func appendResult(to []byte, result *tooldv1.ToolResult) []byte {
+	to = appendString(append(to, `{"_meta":{"toold/outcome":`...), terminal.Word(result.GetOutcome()))
 	if result.GetError() != nil {
 		to = append(append(to, `,"toold/error":`...), wireObject(result.GetError())...)
 	}
@@ -36,7 +41,7 @@ func appendResult(to []byte, id any, result *tooldv1.ToolResult) []byte {
 	if result.GetIsError() {
 		to = append(to, `,"isError":true`...)
 	}
-	return append(to, '}', '}')
+	return append(to, '}')
 }
 
 // appendID appends a request's id, a number or a string.
@@ -112,7 +117,15 @@ type notification struct {
 	Params  any    `json:"params"`
 }
 
-func (m *meter) notification(p *tooldv1.Progress) notification {
+// progressLine appends what is to be said of a call, if it is still to be said.
+func (c *call) progressLine(to []byte) []byte {
+	if p := c.newest.Swap(nil); p != nil {
+		return appendJSON(to, notification{"2.0", "notifications/progress", c.meter.step(p)})
+	}
+	return to
+}
+
+func (m *meter) step(p *tooldv1.Progress) *mcp.ProgressNotificationParams {
 	params := &mcp.ProgressNotificationParams{ProgressToken: m.token}
 	at := p.GetElapsed().AsDuration().Seconds()
 	switch update := p.GetUpdate().(type) {
@@ -126,5 +139,5 @@ func (m *meter) notification(p *tooldv1.Progress) notification {
 		at = math.Nextafter(m.last, math.Inf(1))
 	}
 	m.last, params.Progress = at, at
-	return notification{"2.0", "notifications/progress", params}
+	return params
 }

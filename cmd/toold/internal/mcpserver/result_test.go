@@ -46,7 +46,7 @@ func TestResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got, want any
-			text := appendResult(nil, int64(1), received(t, c.result))
+			text := appendResponse(nil, int64(1), received(t, c.result))
 			if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(`{"jsonrpc": "2.0", "id": 1, "result": `+c.want+`}`), &want)); err != nil {
 				t.Fatal(err)
 			}

@@ -72,12 +72,7 @@ func Serve(ctx context.Context, o Options) error {
 	end := b.start(ctx)
 	defer func() {
 		end()
-		if o.Attach.GetSessionId() == "" {
-			b.leave()
-		} else {
-			b.giveUp()
-			b.close()
-		}
+		b.depart()
 	}()
 	select {
 	case <-wire.ended:
@@ -90,7 +85,7 @@ func Serve(ctx context.Context, o Options) error {
 func newServer(b *bridge) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toold", Version: b.Daemon.Version}, &mcp.ServerOptions{
 		Instructions: instructions, SupportedProtocolVersions: versions,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
@@ -98,7 +93,7 @@ func newServer(b *bridge) *mcp.Server {
 			case "tools/list":
 				return list(ctx, b)
 			case "tools/call":
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the parameters are not those of a call"}
+				return b.serveCall(ctx, request)
 			default:
 				return next(ctx, method, request)
 			}

@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 		if got != nil || event.GetToolResult() == nil {
 			return
 		}
-		if text := appendResult(nil, "id", event.GetToolResult()); !json.Valid(text) {
+		if text := appendResponse(nil, "id", event.GetToolResult()); !json.Valid(text) {
 			t.Errorf("%q is no JSON", text)
 		}
 	})

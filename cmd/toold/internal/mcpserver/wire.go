@@ -198,7 +198,8 @@ func (w *wire) callOf(text json.RawMessage) (id jsonrpc.ID, c *call) {
 			meta = value
 		}
 	}
-	c = &call{input: cmp.Or(string(input), "{}"), wire: w}
+	c = &call{input: cmp.Or(string(input), "{}")}
+	c.progress = func() { w.notify(c.progressLine) }
 	for key, value := range members(meta) {
 		switch key {
 		case "progressToken":
