@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/dialect"
 	"github.com/toold/toold/daemon/journal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -58,12 +59,13 @@ func (i *intake) alone(f func(in inlet)) {
 
 // request is a tool use, parsed as far as possible without the session's state.
 type request struct {
-	use    pipeline.Use
-	hash   string
-	parent string
-	asking asking
-	own    tools.Tool   // of the daemon itself; nil: it is looked up by name
-	wrong  *fault.Error // why it can only be refused; nil: it may become a call
+	use     pipeline.Use
+	hash    string
+	parent  string
+	asking  asking
+	listing *dialect.Use // the call that is meant if its path is that of a directory; nil: the same
+	own     tools.Tool   // of the daemon itself; nil: it is looked up by name
+	wrong   *fault.Error // why it can only be refused; nil: it may become a call
 }
 
 // A wireUse is a ToolUse, or a RunToolRequest, which has the same fields.
@@ -199,7 +201,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
-		tool = in.s.tools.lookUp(r.use.Name, t.options)
+		tool = in.viewerOf(r, in.s.tools.lookUp(r.use.Name, t.options), t.options)
 	}
 	switch {
 	case wrong != nil:
@@ -308,7 +310,7 @@ func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.
 	wire := convert.Event(p.use, accepted)
 	record, asked := wire.GetAccepted(), p.row.asking
 	record.InputJson = p.input
-	record.Format, record.NativeType, record.CallerJson = asked.Format, asked.Native, string(asked.Caller)
+	record.Format, record.NativeType, record.CallerJson, record.NativeName = asked.Format, asked.Native, string(asked.Caller), convert.Short(asked.Name)
 	e := wireEntry(p.use, wire, state...)
 	e.Note = asState(p.row)
 	return e

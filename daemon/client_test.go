@@ -29,6 +29,7 @@ import (
 	"github.com/toold/toold/tools/bash"
 	"github.com/toold/toold/tools/edit"
 	"github.com/toold/toold/tools/glob"
+	"github.com/toold/toold/tools/grep"
 	"github.com/toold/toold/tools/ls"
 	"github.com/toold/toold/tools/memory"
 	"github.com/toold/toold/tools/read"
@@ -105,7 +106,7 @@ func (h *house) start() {
 func toolset() []tools.Tool {
 	return []tools.Tool{
 		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), edit.PatchTool(), glob.Tool(),
-		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), ls.Tool(), memory.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), grep.Tool(), ls.Tool(), memory.Tool(),
 	}
 }
 

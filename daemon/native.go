@@ -32,21 +32,24 @@ type asking struct {
 	Format tooldv1.ModelFormat `json:"format,omitempty"`
 	Native string              `json:"native,omitempty"` // the type of the item
 	Caller json.RawMessage     `json:"caller,omitempty"`
+	Name   string              `json:"native_name,omitempty"` // of a tool that the API defines; empty: the tool's own
 }
 
-// fromItem reads a tool use that is a model's own item.
-func fromItem(wire *tooldv1.ToolUse) request {
-	u, format, err := dialect.ReadItem([]byte(wire.GetNativeJson()))
-	switch wanted := convert.ModelFormatIn(wire.GetFormat()); {
+// fromItem reads a tool use that is a model's own item. root is the session's first.
+func fromItem(wire *tooldv1.ToolUse, root string) request {
+	u, item, err := dialect.ReadItem([]byte(wire.GetNativeJson()))
+	wanted := convert.ModelFormatIn(wire.GetFormat())
+	format, fits := wanted.As(item)
+	switch {
 	case err != nil:
 	case wire.GetId() != "" || wire.GetName() != "" || wire.GetArguments() != nil:
 		err = errors.New("id, name and input are in it, and may not be sent beside it")
-	case wanted != dialect.Silent && wanted != format:
+	case !fits:
 		err = fmt.Errorf("it is %s and not %s", format, wanted)
 	case u.ID == "":
 		err = errors.New("it has no id")
 	}
-	r := fromUse(u, format, wire.GetTurnId())
+	r := fromUse(u, format, wire.GetTurnId(), root)
 	r.parent = wire.GetParentToolUseId()
 	r.timedBy(wire.GetTimeout())
 	if err != nil {
@@ -56,10 +59,14 @@ func fromItem(wire *tooldv1.ToolUse) request {
 	return r
 }
 
-// fromUse takes over what a model asks for.
-func fromUse(u dialect.Use, format dialect.Format, turnID string) request {
+// fromUse takes over what a model asks for. A call of a tool that the API defines becomes the one that it stands for.
+func fromUse(u dialect.Use, format dialect.Format, turnID, root string) request {
+	u, err := dialect.Canonical(format, u, root)
 	r := parseUse(&tooldv1.ToolUse{Id: u.ID, Name: u.Name, TurnId: turnID, Arguments: &tooldv1.ToolUse_InputJson{InputJson: u.Input}})
-	r.asking = asking{convert.ModelFormat(format), format.Type(u), u.Caller}
+	r.asking = asking{convert.ModelFormat(format), format.Type(u), u.Caller, u.Native}
+	if r.listing = u.Directory; err != nil {
+		r.wrong = fault.Invalidf("invalid_input", "Invalid input for %s: %v.", convert.Short(u.Name), err)
+	}
 	return r
 }
 
@@ -80,6 +87,7 @@ type modelMessage struct {
 	first   [sha256.Size]byte // of the first event
 	events  uint64            // that are held, from the first
 	uses    int               // that it has had
+	wanted  dialect.Format    // as the client calls it; Silent: it does not
 	over    bool              // it has ended, or cannot be read any further
 	message dialect.Message   // empty when it is over
 }
@@ -115,7 +123,8 @@ func (in inlet) event(e *tooldv1.ModelEvent) (repeated []string, err error) {
 	}
 	uses, wrong := m.message.Add([]byte(e.GetJson()))
 	m.events++
-	if misfit := in.misfit(m, convert.ModelFormatIn(e.GetFormat())); wrong == nil && misfit != nil {
+	m.wanted = cmp.Or(convert.ModelFormatIn(e.GetFormat()), m.wanted)
+	if misfit := in.misfit(m); wrong == nil && misfit != nil {
 		uses, wrong = nil, misfit
 	}
 	repeated, err = in.useAll(m, uses)
@@ -174,14 +183,15 @@ func (in inlet) missed(e *tooldv1.ModelEvent, expected uint64) {
 }
 
 // misfit returns why a message cannot go on: another format, or more input than the session may hold; nil: it can.
-func (in inlet) misfit(m *modelMessage, wanted dialect.Format) error {
+func (in inlet) misfit(m *modelMessage) error {
 	format := m.message.Format()
+	_, fits := m.wanted.As(format)
 	open := view(in.s, func(its *state) int { return its.ledger.openSize })
 	switch {
 	case format == dialect.Lines:
 		return errors.New("it is a tool use in toold's own form, which is sent as a tool_use")
-	case wanted != dialect.Silent && format != dialect.Silent && wanted != format:
-		return fmt.Errorf("it is %s and not %s", format, wanted)
+	case format != dialect.Silent && !fits:
+		return fmt.Errorf("it is %s and not %s", format, m.wanted)
 	case open+m.message.Held() > maxOpenSize:
 		return fmt.Errorf("its inputs and those of the open calls hold more than %d bytes", maxOpenSize)
 	}
@@ -191,11 +201,12 @@ func (in inlet) misfit(m *modelMessage, wanted dialect.Format) error {
 // useAll accepts tool uses of the message. One without an id is named after its place, so that it is the same call when the message
 // is sent again.
 func (in inlet) useAll(m *modelMessage, uses []dialect.Use) (repeated []string, err error) {
+	format, _ := m.wanted.As(m.message.Format())
 	for _, u := range uses {
 		if m.uses++; u.ID == "" {
 			u.ID = fmt.Sprintf("call-%d", m.uses)
 		}
-		key, again, err := in.accept(fromUse(u, m.message.Format(), m.turnID), in.turnFor)
+		key, again, err := in.accept(fromUse(u, format, m.turnID, in.s.meta.Roots[0]), in.turnFor)
 		if err != nil {
 			return repeated, err
 		}
@@ -303,7 +314,9 @@ func (st *stream) nativeResult(record journal.Record) (*tooldv1.ExecuteResponse,
 	if result.Content = nil; st.plain {
 		result.Structured = nil
 	}
-	u := dialect.Use{ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.Native, "custom"), Caller: asked.Caller}
+	u := dialect.Use{
+		ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.Native, "custom"), Caller: asked.Caller, Event: strings.HasPrefix(asked.Native, "agent."),
+	}
 	output.Blocks = fitBlobs(output.Blocks)
 	most := maxItem - proto.Size(event)
 	item, err := dialect.Answer(convert.ModelFormatIn(asked.Format), u, output)

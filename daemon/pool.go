@@ -223,7 +223,7 @@ func (c *catalog) unknownTool(name string, options *tooldv1.Options) *fault.Erro
 
 // ListTools returns the tools that a session sees, or a new one on the default root would see.
 func (t *toolServer) ListTools(ctx context.Context, request *tooldv1.ListToolsRequest) (*tooldv1.ListToolsResponse, error) {
-	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES {
+	if request.GetFormat() < 0 || request.GetFormat() > tooldv1.ToolFormat_TOOL_FORMAT_AGENT_TOOLSET {
 		return nil, apierror.Invalidf("invalid_format", "format", "format has the value %d, which this daemon does not know.", request.GetFormat())
 	}
 	c, err := t.listing(ctx, request)

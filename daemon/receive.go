@@ -181,7 +181,7 @@ func (st *stream) use(in inlet, wire *tooldv1.ToolUse) error {
 	if wire.GetNativeJson() == "" {
 		r = parseUse(wire)
 	} else {
-		r = fromItem(wire)
+		r = fromItem(wire, in.s.meta.Roots[0])
 	}
 	decoding.End()
 	key, repeated, err := in.accept(r, in.turnFor)

@@ -96,7 +96,7 @@ var imports = map[string][]string{
 	"daemon/dialect":  {"tools", "tools/text/ellipsis"},
 	"daemon/guard":    {},
 	"daemon/journal":  {},
-	"daemon/pool":     {"tools", "tools/text/nearest"},
+	"daemon/pool":     {"daemon/dialect", "tools", "tools/text/nearest"},
 	"daemon/quota":    {},
 	"daemon/sealed":   {},
 	"daemon/settings": {"daemon/pool", "scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},

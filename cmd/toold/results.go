@@ -33,7 +33,7 @@ func (s *app) printResults(conv *turn.Turn, format dialect.Format, form string) 
 	var err error
 	switch form {
 	case formAnthropic:
-		text, err = turn.AnthropicReply(uses)
+		text, err = turn.AnthropicReply(format, uses)
 	case formOpenAI:
 		text, err = turn.OpenAIReply(format, uses)
 	case formResponses:

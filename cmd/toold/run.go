@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -53,9 +54,13 @@ func (s *app) runCommand() *cobra.Command {
 	}
 	f.addTurn(cmd)
 	cli.AddChoice(cmd, &form, "output", "o", "how results are printed: "+strings.Join(runForms, ", "), runForms...)
+	cli.AddChoice(cmd, &f.format, "format", "", "whose own tools the message may call, which cannot be detected: anthropic-native for bash, str_replace_based_edit_tool and memory; agent-toolset for those of Claude's managed agents", slices.Sorted(maps.Keys(messageFormats))...)
 	cmd.Flags().StringVar(&f.turn, "turn", "", "the message's name, for model servers that start their ids again in each message (default: the API's id of the message)")
 	return cmd
 }
+
+// messageFormats are the forms of messages that cannot be told from others.
+var messageFormats = map[string]dialect.Format{"anthropic-native": dialect.AnthropicNative, "agent-toolset": dialect.AgentToolset}
 
 func (s *app) callCommand() *cobra.Command {
 	var f turnFlags
@@ -104,7 +109,7 @@ func (s *app) run(ctx context.Context, args []string, f turnFlags, form string) 
 	} else if len(args) == 0 && terminal.Open(s.Stdin).Terminal {
 		s.Say("reading tool uses from the terminal; end with Ctrl-D")
 	}
-	in, err := turn.NewFeed(file)
+	in, err := turn.NewFeed(file, messageFormats[f.format])
 	if err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ func sessionState(x *tooldv1.Session) string {
 var toolFormats = map[string]tooldv1.ToolFormat{
 	"native": tooldv1.ToolFormat_TOOL_FORMAT_NATIVE, "anthropic": tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC, "openai": tooldv1.ToolFormat_TOOL_FORMAT_OPENAI,
 	"responses": tooldv1.ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES, "mcp": tooldv1.ToolFormat_TOOL_FORMAT_MCP,
+	"anthropic-native": tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC_NATIVE, "agent-toolset": tooldv1.ToolFormat_TOOL_FORMAT_AGENT_TOOLSET,
 }
 
 func (s *app) toolsCommand() *cobra.Command {
@@ -116,7 +117,7 @@ func (s *app) toolsCommand() *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	cli.AddChoice(cmd, &format, "format", "", "native, anthropic, openai, responses or mcp", "native", "anthropic", "openai", "responses", "mcp")
+	cli.AddChoice(cmd, &format, "format", "", "native, anthropic, anthropic-native, agent-toolset, openai, responses or mcp", "native", "anthropic", "anthropic-native", "agent-toolset", "openai", "responses", "mcp")
 	flags.StringVar(&request.SessionId, "session", "", "the tools that this session sees (default: those of a new one)")
 	flags.BoolVar(&request.IncludeUnavailable, "all", false, "tools that are not offered too, with the reason")
 	return cmd

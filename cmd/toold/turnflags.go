@@ -23,6 +23,7 @@ type turnFlags struct {
 	session string
 	place   placeFlags
 	only    string // the one tool that is called; empty: it is not known
+	format  string // of the message, if it is said; empty: detected
 	turn    string // the turn's name; empty: the message's, if it has one
 	order   string // which calls wait for which; empty: as the session has it
 	aside   bool   // a session that ends with the turn is said to

@@ -77,7 +77,8 @@ func LevelIn(scope tooldv1.Scope) (level settings.Level, ok bool) {
 // modelFormats are the forms in which models ask for calls, and get their results.
 var modelFormats = [...]dialect.Format{
 	tooldv1.ModelFormat_MODEL_FORMAT_ANTHROPIC: dialect.Anthropic, tooldv1.ModelFormat_MODEL_FORMAT_OPENAI_CHAT: dialect.Chat,
-	tooldv1.ModelFormat_MODEL_FORMAT_OPENAI_RESPONSES: dialect.Responses,
+	tooldv1.ModelFormat_MODEL_FORMAT_OPENAI_RESPONSES: dialect.Responses, tooldv1.ModelFormat_MODEL_FORMAT_ANTHROPIC_NATIVE: dialect.AnthropicNative,
+	tooldv1.ModelFormat_MODEL_FORMAT_AGENT_TOOLSET: dialect.AgentToolset,
 }
 
 // ModelFormatIn is the form that a message names; Silent: none that is known.
@@ -97,7 +98,8 @@ func ModelFormat(f dialect.Format) tooldv1.ModelFormat {
 func FormatIn(f tooldv1.ToolFormat) (format pool.Format, some bool) {
 	format, some = map[tooldv1.ToolFormat]pool.Format{
 		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC: pool.Anthropic, tooldv1.ToolFormat_TOOL_FORMAT_OPENAI: pool.OpenAI, tooldv1.ToolFormat_TOOL_FORMAT_MCP: pool.MCP,
-		tooldv1.ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES: pool.Responses,
+		tooldv1.ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES: pool.Responses, tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC_NATIVE: pool.AnthropicNative,
+		tooldv1.ToolFormat_TOOL_FORMAT_AGENT_TOOLSET: pool.AgentToolset,
 	}[f]
 	return format, some
 }

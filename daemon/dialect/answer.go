@@ -39,7 +39,9 @@ func ReadItem(item []byte) (Use, Format, error) {
 // Type returns what the format calls an item with that use.
 func (f Format) Type(u Use) string {
 	switch {
-	case f == Anthropic:
+	case u.Event:
+		return agentToolUse
+	case f == Anthropic, f == AnthropicNative, f == AgentToolset:
 		return "tool_use"
 	case f == Chat && u.Custom:
 		return "custom"
@@ -65,8 +67,15 @@ type Output struct {
 func Answer(f Format, u Use, o Output) ([]byte, error) {
 	blocks := spokenBlocks(o.Blocks)
 	switch f {
-	case Anthropic:
-		return Marshal(toolResult{"tool_result", u.ID, anthropicBlocks(blocks), o.IsError})
+	case Anthropic, AnthropicNative, AgentToolset:
+		kind := "tool_result"
+		if u.Event {
+			kind = "user.tool_result"
+		}
+		if glossary := tables[f].glossary; o.IsError && glossary != "" {
+			blocks = append(blocks, tools.Block{Text: glossary})
+		}
+		return Marshal(toolResult{kind, u.ID, anthropicBlocks(blocks), o.IsError})
 	case Chat:
 		return Marshal(toolMessage{"tool", u.ID, flatText(blocks)})
 	case Responses:

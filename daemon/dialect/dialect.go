@@ -29,11 +29,15 @@ const (
 	Chat
 	// Responses: OpenAI's Responses, items of type function_call.
 	Responses
+	// AnthropicNative: as Anthropic, to a model with Anthropic's own tools.
+	AnthropicNative
+	// AgentToolset: as Anthropic, or the events agent.tool_use of a managed agent, to a model with the tools of those.
+	AgentToolset
 )
 
 var formatNames = [...]string{
 	Silent: "no tool use", Lines: "JSON lines", Anthropic: "an Anthropic message", Chat: "an OpenAI chat message",
-	Responses: "OpenAI response items",
+	Responses: "OpenAI response items", AnthropicNative: "an Anthropic message with its native tools", AgentToolset: "a tool use of a managed agent",
 }
 
 func (f Format) String() string { return formatNames[f] }
@@ -47,6 +51,11 @@ type Use struct {
 	Custom  bool          // a call of a tool with free text for input; its reply has another type in the Responses API
 	// Caller is what the Responses API says of who asks, as JSON, which the reply repeats; nil: nothing.
 	Caller json.RawMessage
+	Event  bool // an event of a managed agent, whose reply is one too
+	// Native is the model's own name of the tool, where Name and Input are those of the tool that it stands for; empty: Name.
+	Native string
+	// Directory is the call that is meant if the path that it names is that of a directory; nil: the same.
+	Directory *Use
 }
 
 const (

@@ -134,6 +134,8 @@ func readItem(text json.RawMessage) (part, error) {
 	switch {
 	case item.Type == "tool_use":
 		return partOf(Anthropic, Use{ID: item.ID, Name: item.Name, Input: string(item.Input)}), nil
+	case item.Type == agentToolUse:
+		return partOf(AgentToolset, Use{ID: item.ID, Name: item.Name, Input: string(item.Input), Event: true}), nil
 	case item.Type == "custom_tool_call":
 		u.Input, u.Custom = string(item.Input), true
 	}

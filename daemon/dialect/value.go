@@ -148,7 +148,7 @@ func readPiece(text json.RawMessage, v value) (part, error) {
 	switch {
 	case v.ToolUse != nil:
 		return readWrapped(text, v.ToolUse)
-	case v.Type == "tool_use", v.Type == "function_call", v.Type == "custom_tool_call":
+	case v.Type == "tool_use", v.Type == agentToolUse, v.Type == "function_call", v.Type == "custom_tool_call":
 		return readItem(text)
 	case v.Function != nil, v.Type == "custom" && v.Custom != nil:
 		return readToolCall(text)

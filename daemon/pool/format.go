@@ -5,9 +5,11 @@ package pool
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toold/toold/daemon/dialect"
 	"github.com/toold/toold/tools"
 )
 
@@ -16,11 +18,16 @@ type Format uint8
 
 // The formats.
 const (
-	Anthropic Format = iota // "tools" of the Messages API
-	OpenAI                  // "tools" of the Chat Completions API
-	MCP                     // "tools" of a result of tools/list
-	Responses               // "tools" of the Responses API
+	Anthropic       Format = iota // "tools" of the Messages API
+	OpenAI                        // "tools" of the Chat Completions API
+	MCP                           // "tools" of a result of tools/list
+	Responses                     // "tools" of the Responses API
+	AnthropicNative               // as Anthropic, with Anthropic's own tools
+	AgentToolset                  // as Anthropic, with the tools of managed agents
 )
+
+// natives are the formats that have tools of their own.
+var natives = map[Format]dialect.Format{AnthropicNative: dialect.AnthropicNative, AgentToolset: dialect.AgentToolset}
 
 // maxFunction is how many characters of a description OpenAI's API takes: it refuses the whole
 // request for one above, with the code string_above_max_length.
@@ -53,12 +60,32 @@ type annotations struct {
 func (p *Pool) Definitions(f Format) (string, error) {
 	list := []any{}
 	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Has() && e.Listed() {
+		e := &p.Entries[i]
+		switch own, is := f.native(e.Spec); {
+		case !e.Has():
+		case is && own != "":
+			list = append(list, json.RawMessage(own))
+		case !is && e.Listed():
 			list = append(list, f.definition(e.Spec))
 		}
 	}
 	text, err := json.Marshal(list)
 	return string(text), err
+}
+
+// native returns the definition of the format's own tool that a built-in one brings, and reports whether the built-in one is not
+// defined itself.
+func (f Format) native(s tools.Spec) (definition string, is bool) {
+	for _, own := range dialect.NativeTools(natives[f]) {
+		switch i := slices.Index(own.For, s.Name); {
+		case i < 0 || s.Origin != tools.BuiltIn:
+		case i == 0:
+			return own.Definition, true
+		default:
+			is = true
+		}
+	}
+	return "", is
 }
 
 func (f Format) definition(s tools.Spec) any {

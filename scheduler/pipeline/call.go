@@ -392,17 +392,26 @@ func about(input string) string {
 		}
 		return true
 	}) {
-		return cmp.Or(texts[:]...)
+		return leading(texts[:])
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {
 		return ""
 	}
-	for _, name := range subjects {
-		var text string
-		if value, is := fields[name]; is && json.Unmarshal(value, &text) == nil && text != "" {
-			return text
+	texts = [len(subjects)]string{}
+	for i, name := range subjects {
+		if value, is := fields[name]; !is || json.Unmarshal(value, &texts[i]) != nil {
+			texts[i] = ""
 		}
 	}
-	return ""
+	return leading(texts[:])
+}
+
+// leading returns the first text of the subjects, with the path behind a command that is of a file.
+func leading(texts []string) string {
+	first, path := cmp.Or(texts...), texts[slices.Index(subjects[:], "path")]
+	if first != path && first == texts[slices.Index(subjects[:], "command")] {
+		return strings.TrimSuffix(first+" "+path, " ")
+	}
+	return first
 }

@@ -7,6 +7,7 @@ func TestAbout(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"file_path":"/a b.txt","limit":3}`: "/a b.txt", `{"file_path": "/a b.txt", "limit": 3}`: "/a b.txt", `{"file_path":"/\u00e4"}`: "/ä",
 		`{"path":"/x","pattern":"*.go"}`: "*.go", `{"pattern":"","path":"/x"}`: "/x", `{"path":"/x","pattern":""}`: "/x", `{"file\u005fpath":"/x"}`: "/x",
+		`{"command":"view","path":"/x"}`: "view /x", `{"command":"rename","old_path":"/x"}`: "rename", `{"command": "view", "p\u0061th":"/x"}`: "view /x",
 		`{"command":["a"],"path":"/x"}`: "/x", `{"path":null,"url":"u"}`: "u", `{"path":1}`: "", `{"todos":[]}`: "", `{"todos":"path"}`: "", `{}`: "", `{`: "",
 	} {
 		if got := about(input); got != want {

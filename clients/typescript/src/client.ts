@@ -13,6 +13,8 @@ const formats = {
   anthropic: ToolFormat.ANTHROPIC,
   openai: ToolFormat.OPENAI,
   responses: ToolFormat.OPENAI_RESPONSES,
+  anthropicNative: ToolFormat.ANTHROPIC_NATIVE,
+  agentToolset: ToolFormat.AGENT_TOOLSET,
   mcp: ToolFormat.MCP,
 };
 

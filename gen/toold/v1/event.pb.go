@@ -36,6 +36,12 @@ const (
 	ModelFormat_MODEL_FORMAT_OPENAI_CHAT ModelFormat = 2
 	// OpenAI's Responses: items of the types function_call and custom_tool_call.
 	ModelFormat_MODEL_FORMAT_OPENAI_RESPONSES ModelFormat = 3
+	// Anthropic's Messages, to a model that has Anthropic's own tools bash, str_replace_based_edit_tool and memory: calls of
+	// these names become those of Bash, Read, LS, Edit, Write and Memory. It is never found out.
+	ModelFormat_MODEL_FORMAT_ANTHROPIC_NATIVE ModelFormat = 4
+	// The tools bash, read, write, edit, glob and grep of Claude's managed agents: as blocks of the type tool_use, or as events
+	// agent.tool_use, which are found out.
+	ModelFormat_MODEL_FORMAT_AGENT_TOOLSET ModelFormat = 5
 )
 
 // Enum value maps for ModelFormat.
@@ -45,12 +51,16 @@ var (
 		1: "MODEL_FORMAT_ANTHROPIC",
 		2: "MODEL_FORMAT_OPENAI_CHAT",
 		3: "MODEL_FORMAT_OPENAI_RESPONSES",
+		4: "MODEL_FORMAT_ANTHROPIC_NATIVE",
+		5: "MODEL_FORMAT_AGENT_TOOLSET",
 	}
 	ModelFormat_value = map[string]int32{
 		"MODEL_FORMAT_UNSPECIFIED":      0,
 		"MODEL_FORMAT_ANTHROPIC":        1,
 		"MODEL_FORMAT_OPENAI_CHAT":      2,
 		"MODEL_FORMAT_OPENAI_RESPONSES": 3,
+		"MODEL_FORMAT_ANTHROPIC_NATIVE": 4,
+		"MODEL_FORMAT_AGENT_TOOLSET":    5,
 	}
 )
 
@@ -942,7 +952,7 @@ type Accepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client's id, or the one that the daemon made.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// The tool's name as sent.
+	// The tool's name as sent, or of the tool that native_name stands for.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Position in the turn, from 0.
 	Index uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
@@ -969,7 +979,9 @@ type Accepted struct {
 	// The type of the model's item, such as "tool_use".
 	NativeType string `protobuf:"bytes,12,opt,name=native_type,json=nativeType,proto3" json:"native_type,omitempty"`
 	// The field caller of the model's item, as JSON; its result repeats it. Empty: it has none.
-	CallerJson    string `protobuf:"bytes,13,opt,name=caller_json,json=callerJson,proto3" json:"caller_json,omitempty"`
+	CallerJson string `protobuf:"bytes,13,opt,name=caller_json,json=callerJson,proto3" json:"caller_json,omitempty"`
+	// The name by which the model called one of its own tools, such as "str_replace_based_edit_tool"; empty: it is name.
+	NativeName    string `protobuf:"bytes,14,opt,name=native_name,json=nativeName,proto3" json:"native_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1091,6 +1103,13 @@ func (x *Accepted) GetNativeType() string {
 func (x *Accepted) GetCallerJson() string {
 	if x != nil {
 		return x.CallerJson
+	}
+	return ""
+}
+
+func (x *Accepted) GetNativeName() string {
+	if x != nil {
+		return x.NativeName
 	}
 	return ""
 }
@@ -3459,7 +3478,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04turn\x18\x01 \x01(\x04R\x04turn\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12)\n" +
 	"\x11open_tool_use_ids\x18\x03 \x03(\tR\x0eopenToolUseIds\x12!\n" +
-	"\fmodel_events\x18\x04 \x01(\x04R\vmodelEvents\"\x96\x03\n" +
+	"\fmodel_events\x18\x04 \x01(\x04R\vmodelEvents\"\xb7\x03\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3479,7 +3498,9 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\vnative_type\x18\f \x01(\tR\n" +
 	"nativeType\x12\x1f\n" +
 	"\vcaller_json\x18\r \x01(\tR\n" +
-	"callerJson\"4\n" +
+	"callerJson\x12\x1f\n" +
+	"\vnative_name\x18\x0e \x01(\tR\n" +
+	"nativeName\"4\n" +
 	"\n" +
 	"Suggestion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +
@@ -3662,12 +3683,14 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\acontent\x18\x01 \x01(\tR\acontent\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x1f\n" +
 	"\vactive_form\x18\x03 \x01(\tR\n" +
-	"activeForm*\x88\x01\n" +
+	"activeForm*\xcb\x01\n" +
 	"\vModelFormat\x12\x1c\n" +
 	"\x18MODEL_FORMAT_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16MODEL_FORMAT_ANTHROPIC\x10\x01\x12\x1c\n" +
 	"\x18MODEL_FORMAT_OPENAI_CHAT\x10\x02\x12!\n" +
-	"\x1dMODEL_FORMAT_OPENAI_RESPONSES\x10\x03*k\n" +
+	"\x1dMODEL_FORMAT_OPENAI_RESPONSES\x10\x03\x12!\n" +
+	"\x1dMODEL_FORMAT_ANTHROPIC_NATIVE\x10\x04\x12\x1e\n" +
+	"\x1aMODEL_FORMAT_AGENT_TOOLSET\x10\x05*k\n" +
 	"\x05Level\x12\x15\n" +
 	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

@@ -210,6 +210,11 @@ const (
 	ToolFormat_TOOL_FORMAT_MCP ToolFormat = 4
 	// definitions_json is the value of "tools" in a request to OpenAI's Responses API.
 	ToolFormat_TOOL_FORMAT_OPENAI_RESPONSES ToolFormat = 5
+	// As ANTHROPIC, with Anthropic's own tools in place of those that they stand for. Calls come as MODEL_FORMAT_ANTHROPIC_NATIVE.
+	ToolFormat_TOOL_FORMAT_ANTHROPIC_NATIVE ToolFormat = 6
+	// As ANTHROPIC, with the tools of Claude's managed agents in place of those that they stand for. Calls come as
+	// MODEL_FORMAT_AGENT_TOOLSET.
+	ToolFormat_TOOL_FORMAT_AGENT_TOOLSET ToolFormat = 7
 )
 
 // Enum value maps for ToolFormat.
@@ -221,6 +226,8 @@ var (
 		3: "TOOL_FORMAT_OPENAI",
 		4: "TOOL_FORMAT_MCP",
 		5: "TOOL_FORMAT_OPENAI_RESPONSES",
+		6: "TOOL_FORMAT_ANTHROPIC_NATIVE",
+		7: "TOOL_FORMAT_AGENT_TOOLSET",
 	}
 	ToolFormat_value = map[string]int32{
 		"TOOL_FORMAT_UNSPECIFIED":      0,
@@ -229,6 +236,8 @@ var (
 		"TOOL_FORMAT_OPENAI":           3,
 		"TOOL_FORMAT_MCP":              4,
 		"TOOL_FORMAT_OPENAI_RESPONSES": 5,
+		"TOOL_FORMAT_ANTHROPIC_NATIVE": 6,
+		"TOOL_FORMAT_AGENT_TOOLSET":    7,
 	}
 )
 
@@ -1007,11 +1016,11 @@ type ToolUse struct {
 	ParentToolUseId string `protobuf:"bytes,6,opt,name=parent_tool_use_id,json=parentToolUseId,proto3" json:"parent_tool_use_id,omitempty"`
 	// The client's name for the model message; another one than the open turn's ends that turn.
 	TurnId string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The model's own item, verbatim as JSON: a tool_use block, an element of tool_calls, a function_call or
-	// custom_tool_call. It has the id, the name and the input, which are left empty here. One that cannot be read ends as
+	// The model's own item, verbatim as JSON: a tool_use block, an element of tool_calls, a function_call,
+	// custom_tool_call or agent.tool_use. It has the id, the name and the input, which are left empty here. One that cannot be read ends as
 	// INVALID "invalid_item".
 	NativeJson string `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
-	// Of native_json; unset: found out. Another form than the item's is INVALID "invalid_item".
+	// Of native_json; unset: found out. It is needed for ANTHROPIC_NATIVE, and where the block of AGENT_TOOLSET is a tool_use. Another form than the item's is INVALID "invalid_item".
 	Format        ModelFormat `protobuf:"varint,9,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1152,7 +1161,7 @@ type ModelEvent struct {
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Its place in the message, from 0. After a gap it is refused with a Notice "model_event_gap".
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// Of the API; unset: found out. Another form than the event's is refused.
+	// Of the API; unset: found out. It is needed for ANTHROPIC_NATIVE and AGENT_TOOLSET. Another form than the event's is refused.
 	Format ModelFormat `protobuf:"varint,3,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
 	// The data of the event. "[DONE]" is one.
 	Json          string `protobuf:"bytes,4,opt,name=json,proto3" json:"json,omitempty"`
@@ -2943,7 +2952,7 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\vSCOPE_LOCAL\x10\x02\x12\x11\n" +
 	"\rSCOPE_PROJECT\x10\x03\x12\x0e\n" +
 	"\n" +
-	"SCOPE_USER\x10\x04*\xab\x01\n" +
+	"SCOPE_USER\x10\x04*\xec\x01\n" +
 	"\n" +
 	"ToolFormat\x12\x1b\n" +
 	"\x17TOOL_FORMAT_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -2951,7 +2960,9 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x15TOOL_FORMAT_ANTHROPIC\x10\x02\x12\x16\n" +
 	"\x12TOOL_FORMAT_OPENAI\x10\x03\x12\x13\n" +
 	"\x0fTOOL_FORMAT_MCP\x10\x04\x12 \n" +
-	"\x1cTOOL_FORMAT_OPENAI_RESPONSES\x10\x05*n\n" +
+	"\x1cTOOL_FORMAT_OPENAI_RESPONSES\x10\x05\x12 \n" +
+	"\x1cTOOL_FORMAT_ANTHROPIC_NATIVE\x10\x06\x12\x1d\n" +
+	"\x19TOOL_FORMAT_AGENT_TOOLSET\x10\a*n\n" +
 	"\tCallState\x12\x1a\n" +
 	"\x16CALL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13CALL_STATE_ACCEPTED\x10\x01\x12\x16\n" +

@@ -26,6 +26,8 @@ FORMATS = {
     "anthropic": wire.TOOL_FORMAT_ANTHROPIC,
     "openai": wire.TOOL_FORMAT_OPENAI,
     "responses": wire.TOOL_FORMAT_OPENAI_RESPONSES,
+    "anthropic_native": wire.TOOL_FORMAT_ANTHROPIC_NATIVE,
+    "agent_toolset": wire.TOOL_FORMAT_AGENT_TOOLSET,
     "mcp": wire.TOOL_FORMAT_MCP,
 }
 

@@ -60,7 +60,7 @@ func Parse(text, dir string) (turn.Use, error) {
 		case len(uses) != 1:
 			return turn.Use{}, cli.Misused("this holds %s, and one call is explained at a time", terminal.Count(len(uses), "tool use"))
 		}
-		return turn.UsesOf(uses)[0], nil
+		return turn.UsesOf(uses, dialect.Silent)[0], nil
 	}
 	parts := written.FindStringSubmatch(text)
 	if parts == nil {

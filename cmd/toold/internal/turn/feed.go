@@ -1,7 +1,9 @@
 package turn
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -36,18 +38,19 @@ func (e *MessageEnd) Failure() (failure *dialect.Failure) {
 type Feed struct {
 	Arrivals chan Arrival // the last one has an end
 	file     *os.File
-	wake     *os.File // readable when the feed is to be given up
+	wanted   dialect.Format // as the message is said to be; Silent: it is found out
+	wake     *os.File       // readable when the feed is to be given up
 	giveUp   *os.File
 	done     chan struct{}
 }
 
-// NewFeed begins to read file, which stays the caller's.
-func NewFeed(file *os.File) (*Feed, error) {
+// NewFeed begins to read file, which stays the caller's. The message is of the format wanted; Silent: that is found out.
+func NewFeed(file *os.File, wanted dialect.Format) (*Feed, error) {
 	wake, giveUp, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{Arrivals: make(chan Arrival), file: file, wake: wake, giveUp: giveUp, done: make(chan struct{})}
+	f := &Feed{Arrivals: make(chan Arrival), file: file, wanted: wanted, wake: wake, giveUp: giveUp, done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
 		f.read()
@@ -77,13 +80,15 @@ func (f *Feed) read() {
 	for {
 		n, err := f.next(buffer[:])
 		uses, wrong := message.Feed(buffer[:n])
-		a := Arrival{Format: message.Format(), ID: message.ID(), Uses: UsesOf(uses)}
+		a, misfit := f.arrival(&message, uses)
+		wrong = cmp.Or(wrong, misfit)
 		switch {
 		case wrong != nil:
 			a.End = &MessageEnd{Err: wrong}
 		case errors.Is(err, io.EOF):
 			rest, ending, wrong := message.End()
-			a.Format, a.ID, a.Uses = message.Format(), message.ID(), append(a.Uses, UsesOf(rest)...)
+			a, misfit = f.arrival(&message, append(uses, rest...))
+			wrong = cmp.Or(wrong, misfit)
 			a.End = &MessageEnd{ending, wrong}
 		case err != nil:
 			a.End = &MessageEnd{Err: err}
@@ -95,6 +100,15 @@ func (f *Feed) read() {
 			return
 		}
 	}
+}
+
+// arrival returns what has been read. The error means that it is not of the format that is wanted.
+func (f *Feed) arrival(message *dialect.Reader, uses []dialect.Use) (Arrival, error) {
+	format, fits := f.wanted.As(message.Format())
+	if !fits && message.Format() != dialect.Silent {
+		return Arrival{}, fmt.Errorf("this is %s, and not %s", format, f.wanted)
+	}
+	return Arrival{Format: format, ID: message.ID(), Uses: UsesOf(uses, format)}, nil
 }
 
 // next reads what is there, or ends with os.ErrClosed when the feed is given up.

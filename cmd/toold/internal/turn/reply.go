@@ -23,11 +23,20 @@ func (t *Turn) Answers() (list []Answered) {
 	return list
 }
 
-// AnthropicReply returns the user message of the Anthropic Messages API that holds the results.
-func AnthropicReply(uses []Answered) ([]byte, error) {
-	items, err := itemsOf(dialect.Anthropic, uses)
+// AnthropicReply returns the user message of the Anthropic Messages API that holds the results; for a managed agent the events
+// to send.
+func AnthropicReply(format dialect.Format, uses []Answered) ([]byte, error) {
+	if len(dialect.NativeTools(format)) == 0 {
+		format = dialect.Anthropic
+	}
+	items, err := itemsOf(format, uses)
 	if err != nil {
 		return nil, err
+	}
+	if len(uses) > 0 && uses[0].use.event {
+		return line(struct {
+			Events []json.RawMessage `json:"events"`
+		}{items})
 	}
 	return line(struct {
 		Role    string            `json:"role"`
@@ -56,7 +65,7 @@ func ResponsesReply(uses []Answered) ([]byte, error) { return OpenAIReply(dialec
 func itemsOf(format dialect.Format, uses []Answered) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(uses))
 	for _, a := range uses {
-		u := dialect.Use{ID: cmp.Or(a.use.Given, a.use.ID), Custom: a.use.custom, Caller: a.use.caller}
+		u := dialect.Use{ID: cmp.Or(a.use.Given, a.use.ID), Custom: a.use.custom, Caller: a.use.caller, Event: a.use.event}
 		item, err := dialect.Answer(format, u, convert.ForModel(a.Result))
 		if err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ func TestReplies(t *testing.T) {
 		want  string
 	}{
 		"anthropic": {
-			func() ([]byte, error) { return AnthropicReply(uses) },
+			func() ([]byte, error) { return AnthropicReply(dialect.Anthropic, uses) },
 			`{"role":"user","content":[` +
 				`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"a < b && c\n"}],"is_error":false},` +
 				`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"No."}],"is_error":true},` +
@@ -47,7 +47,7 @@ func TestReplies(t *testing.T) {
 			`[{"type":"custom_tool_call_output","call_id":"i","output":[{"type":"input_image","image_url":"data:image/png;base64,cG5n"},{"type":"input_text","text":"x file:///x"}]},` +
 				`{"type":"function_call_output","call_id":"e","output":"(no output)"}]` + "\n",
 		},
-		"anthropic without uses": {func() ([]byte, error) { return AnthropicReply(nil) }, `{"role":"user","content":[]}` + "\n"},
+		"anthropic without uses": {func() ([]byte, error) { return AnthropicReply(dialect.Anthropic, nil) }, `{"role":"user","content":[]}` + "\n"},
 		"openai without uses":    {func() ([]byte, error) { return OpenAIReply(dialect.Silent, nil) }, "[]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func FuzzReplies(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		var uses []Answered
-		for _, u := range UsesOf(read) {
+		for _, u := range UsesOf(read, dialect.Silent) {
 			if u.ID == "" || seen[u.ID] {
 				t.Fatalf("the id %q is empty or not the only one", u.ID)
 			}
@@ -100,7 +100,7 @@ func FuzzReplies(f *testing.F) {
 func checkReplies(t *testing.T, uses []Answered) {
 	t.Helper()
 	for name, reply := range map[string]func([]Answered) ([]byte, error){
-		"anthropic": AnthropicReply,
+		"anthropic": func(uses []Answered) ([]byte, error) { return AnthropicReply(dialect.Anthropic, uses) },
 		"chat":      func(uses []Answered) ([]byte, error) { return OpenAIReply(dialect.Chat, uses) },
 		"responses": ResponsesReply,
 	} {
