@@ -36,6 +36,20 @@ function tests.a_question_is_answered_in_the_float()
   T.equal(float(), nil)
 end
 
+function tests.the_reason_stays_beside_a_long_diff()
+  local lines = {}
+  for i = 1, 200 do lines[i] = "+line " .. i end
+  require("toold.questions").ask({ send = function() end }, { question_id = "q", input_digest = "d", title = "Write(x)", reason = "100% new.", diff = table.concat(lines, "\n") })
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(win).relative ~= "" then
+      T.equal(vim.wo[win].winbar, "100%% new.")
+      T.equal(vim.api.nvim_win_get_height(win) < vim.o.lines, true)
+      return require("toold.questions").withdraw_all()
+    end
+  end
+  error("no float")
+end
+
 function tests.a_no_and_its_reason_reach_the_model()
   T.folder()
   local session = T.attach({ main = true, mode = "PERMISSION_MODE_DEFAULT" })

@@ -132,14 +132,18 @@ function M.show()
     if name then vim.api.nvim_buf_set_extmark(buf, space, i - 1, 0, { end_row = i, hl_group = name, hl_eol = true }) end
   end
   keys(entry)
-  local width = math.max(math.min(100, vim.o.columns - 4), 20)
+  local longest = 0
+  for _, line in ipairs(lines) do longest = math.max(longest, vim.fn.strdisplaywidth(line)) end
+  local width = math.max(math.min(math.max(longest + 1, 50), 100, vim.o.columns - 4), 20)
+  local height = math.max(1, math.min(#lines, math.floor(vim.o.lines * 0.6)))
   win = vim.api.nvim_open_win(buf, false, {
     relative = "editor", anchor = "NE", row = 1, col = vim.o.columns - 1, width = width,
-    height = math.max(1, math.min(#lines, math.floor(vim.o.lines * 0.6))), style = "minimal", border = "rounded",
+    height = height, style = "minimal", border = "rounded",
     title = (" %s%s "):format(vim.fn.strcharpart(question.title or question.tool_name, 0, width - 12), #open > 1 and (" (1 of %d)"):format(#open) or ""),
     footer = " a allow · d deny · m deny, say why · q later ",
   })
   vim.wo[win].wrap = true
+  if #lines > height then vim.wo[win].winbar = (question.reason or ""):gsub("%%", "%%%%"):gsub("\n", " ") end -- stays while the diff is scrolled
 end
 
 --- Puts the cursor into the float, so that its keys answer. Says so if there is no question.
