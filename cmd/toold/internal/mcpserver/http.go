@@ -56,6 +56,9 @@ func ServeHTTP(ctx context.Context, o Options, listener net.Listener, admit Admi
 		var once sync.Once
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(request context.Context, method string, r mcp.Request) (mcp.Result, error) {
+				if ctx.Err() != nil {
+					return nil, errBridgeEnded
+				}
 				once.Do(func() {
 					b.client, _ = r.GetSession().(*mcp.ServerSession) // a server's requests are of no other kind
 					sessions.Go(func() { b.attend(ctx) })
@@ -74,15 +77,19 @@ func ServeHTTP(ctx context.Context, o Options, listener net.Listener, admit Admi
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
+	var err error
 	select {
-	case err := <-failed:
+	case err = <-failed:
 		return err
 	case <-ctx.Done():
 	}
-	sessions.Wait()
 	last, cancel := context.WithTimeout(context.Background(), httpLastWords)
 	defer cancel()
-	return errors.Join(server.Shutdown(last), server.Close())
+	var ended sync.WaitGroup
+	ended.Go(func() { err = server.Shutdown(last) }) // at once no client comes any more; it waits for what sessions still say
+	sessions.Wait()
+	ended.Wait()
+	return errors.Join(err, server.Close())
 }
 
 // attend has the bridge work for as long as the client's session lasts.
