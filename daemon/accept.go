@@ -64,6 +64,7 @@ type request struct {
 	parent  string
 	asking  asking
 	listing *dialect.Use // the call that is meant if its path is that of a directory; nil: the same
+	part    *partOf      // nil: no call waits for it
 	own     tools.Tool   // of the daemon itself; nil: it is looked up by name
 	wrong   *fault.Error // why it can only be refused; nil: it may become a call
 }
@@ -195,7 +196,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	}
 	row := &callRow{
 		Turn: t.number, TurnID: cmp.Or(r.use.TurnID, t.id), ID: r.use.ID, Index: t.calls, Name: convert.Short(r.use.Name), Hash: r.hash,
-		Open: true, Free: crowded != nil, asking: r.asking,
+		Open: true, Free: crowded != nil, asking: r.asking, part: r.part,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}

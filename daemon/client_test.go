@@ -105,8 +105,8 @@ func (h *house) start() {
 
 func toolset() []tools.Tool {
 	return []tools.Tool{
-		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), edit.PatchTool(), glob.Tool(),
-		bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(), grep.Tool(), ls.Tool(), memory.Tool(),
+		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.KillTool(), bash.ShellTool(), edit.PatchTool(), todo.Tool(), grep.Tool(), ls.Tool(), memory.Tool(),
 	}
 }
 

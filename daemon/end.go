@@ -55,6 +55,7 @@ func (rec *recorder) Begin(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 	env.Output = func(out *spool.Output) { rec.outputCreated(c, out) }
 	env.Report = func(step tools.Step) { rec.stepped(c.Key, step) }
 	env.First = rec.first
+	env.Parts = func(parts []tools.Part) []tools.PartEnd { return s.runParts(c, parts) }
 	rec.s.update(func(its *state) {
 		if t := its.ledger.turns[c.Use.Turn]; t != nil {
 			env.OnTimeout = convert.OnTimeout(t.options)
@@ -65,8 +66,11 @@ func (rec *recorder) Begin(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 	return env, rights
 }
 
-// Policy is the sibling abort policy of the call's turn.
+// Policy is the sibling abort policy of the call's turn. The failure of a part stops nothing.
 func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
+	if i.s.isPart(c) {
+		return pipeline.AbortOnNone
+	}
 	return convert.Policy(i.s.tools.optionsOf(c))
 }
 
@@ -149,6 +153,9 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 // those that ran beside it, in the order in which they were sent.
 func (rec *recorder) changesOf(its *state, c *pipeline.Call, changes tools.Changes) []journal.Entry {
 	its.ledger.running--
+	if its.ledger.calls[c.Key].part != nil { // it began where its parent does, and so does what comes next
+		changes.Dir, changes.Exports = "", nil
+	}
 	mine := change{&c.Use, changes, its.shell.given[c.Key]}
 	delete(its.shell.given, c.Key)
 	its.ledger.deferred = append(its.ledger.deferred, mine)

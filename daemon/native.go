@@ -316,6 +316,7 @@ func (st *stream) nativeResult(record journal.Record) (*tooldv1.ExecuteResponse,
 	}
 	u := dialect.Use{
 		ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.Native, "custom"), Caller: asked.Caller, Event: strings.HasPrefix(asked.Native, "agent."),
+		Item: dialect.OwnItem(asked.Native),
 	}
 	output.Blocks = fitBlobs(output.Blocks)
 	most := maxItem - proto.Size(event)

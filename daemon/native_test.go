@@ -331,6 +331,9 @@ func TestNativeItems(t *testing.T) {
 		{&tooldv1.ToolUse{NativeJson: `{"type":"custom_tool_call","call_id":"d","name":"Nothing","input":"x"}`}, "d INVALID unknown_tool", `{"type":"custom_tool_call_output","call_id":"d"`},
 		{&tooldv1.ToolUse{NativeJson: `{"type":"tool_use","id":"e","name":"TodoWrite","input":{}}`, Format: chat}, "e INVALID invalid_item", `{"type":"tool_result","tool_use_id":"e"`},
 		{&tooldv1.ToolUse{NativeJson: `{"type":"tool_use","id":"f","name":"TodoWrite","input":{"todos":[]}}`, Name: "Bash"}, "f INVALID invalid_item", `{"type":"tool_result","tool_use_id":"f"`},
+		{&tooldv1.ToolUse{NativeJson: `{"type":"apply_patch_call","call_id":"g","operation":{"type":"create_file","path":"made.txt","diff":"+one\n+two"}}`}, "g OK", `{"type":"apply_patch_call_output","call_id":"g","status":"completed","output":"Added `},
+		{&tooldv1.ToolUse{NativeJson: `{"type":"apply_patch_call","call_id":"h","operation":{"type":"update_file","path":"made.txt","diff":"@@\n-three\n+3"}}`}, "h INVALID no_match", `{"type":"apply_patch_call_output","call_id":"h","status":"failed","output":"Hunk 1 of made.txt`},
+		{&tooldv1.ToolUse{NativeJson: `{"type":"custom_tool_call","call_id":"i","name":"apply_patch","input":"*** Begin Patch\n*** Update File: made.txt\n*** Move to: moved.txt\n@@\n-one\n+1\n*** End Patch"}`}, "i OK", `{"type":"custom_tool_call_output","call_id":"i","output":"Moved `},
 	} {
 		c.ask(use.wire)
 		if got := c.until(use.told).GetToolResult().GetNativeJson(); !strings.HasPrefix(got, use.item) {

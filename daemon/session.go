@@ -79,9 +79,10 @@ type callRow struct {
 	Outcome int `json:"outcome,omitempty"`
 	asking
 
-	size    int    // bytes of input that it holds while it is open
-	dropped bool   // its records are, and its output
-	batch   *batch // of its records that were postponed; nil: none were, or still are
+	part    *partOf // nil: no call waits for it
+	size    int     // bytes of input that it holds while it is open
+	dropped bool    // its records are, and its output
+	batch   *batch  // of its records that were postponed; nil: none were, or still are
 }
 
 type session struct {

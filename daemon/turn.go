@@ -119,9 +119,13 @@ func (l *ledger) openTurns() []*turn {
 
 // remove takes a call out of its turn.
 func (rec *recorder) remove(its *state, t *turn, e ending) {
+	row := its.ledger.calls[e.use.Key]
+	if row.part != nil {
+		row.part.ended <- e.ended
+	}
 	delete(its.ledger.live, e.use.Key)
 	delete(t.open, e.use.Key)
-	its.ledger.openSize -= its.ledger.calls[e.use.Key].size
+	its.ledger.openSize -= row.size
 	its.used = time.Now()
 	if rec.s.mayRun(hook.PostToolBatch, "", false) {
 		t.hookCalls[e.use.Index] = batchCall(e)

@@ -119,7 +119,7 @@ var imports = map[string][]string{
 		"tools/fs/index", "tools/fs/memstore", "tools/fs/workspace",
 	},
 	"tools/exec/background":           {"tools/exec/sandbox", "tools/exec/spool"},
-	"tools/bash":                      {"tools", "tools/exec/background", "tools/fault", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/spool"},
+	"tools/bash":                      {"tools", "tools/exec/background", "tools/fault", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/spool", "tools/text/ellipsis"},
 	"tools/media/ipynb":               {},
 	"tools/edit":                      {"tools", "tools/fault", "tools/fs/workspace", "tools/fs/workspace/text"},
 	"tools/net/egress":                {},

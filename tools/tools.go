@@ -246,6 +246,9 @@ type Env struct {
 	// Ask puts a question of the tool's own to a client that can answer and waits for the answer.
 	// The call's time limit does not run meanwhile. It is nil outside Run.
 	Ask func(context.Context, Form) (Reply, error)
+	// Parts runs calls as parts of this one, in the order in which they are given, and returns their
+	// ends when all have ended. They are stopped with this call. It is nil outside Run.
+	Parts func([]Part) []PartEnd
 	// Deferred returns the tools that can be activated or have been, in the pool's order.
 	Deferred func() []Spec
 	// Memory is where the tool Memory keeps files. It is empty for actions that declare none.

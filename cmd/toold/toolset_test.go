@@ -53,6 +53,7 @@ func TestTools(t *testing.T) {
 			{Name: "read-only", Input: `{"command":"cat a.txt"}`, Files: text},
 			{Name: "silent", Input: `{"command":"touch b","timeout":5000,"description":"Makes a file."}`},
 		},
+		"Shell":      {{Name: "two", Input: `{"commands":["ls","pwd"],"timeout_ms":1000}`}},
 		"BashOutput": {{Name: "running", Task: "echo one; sleep 600", Input: `{"bash_id":"$TASK","filter":"o.e"}`}},
 		"KillShell":  {{Name: "running", Task: "sleep 600", Input: `{"shell_id":"$TASK"}`}},
 		"Memory": {

@@ -157,7 +157,10 @@ func ForModel(r *tooldv1.ToolResult) dialect.Output {
 	if r.GetError() != nil && !slices.ContainsFunc(blocks, dialect.Spoken) {
 		blocks = []tools.Block{{Text: r.GetError().GetMessage()}}
 	}
-	return dialect.Output{Blocks: blocks, IsError: r.GetIsError()}
+	stopped := slices.Contains([]tooldv1.Outcome{
+		tooldv1.Outcome_OUTCOME_CANCELLED, tooldv1.Outcome_OUTCOME_ABORTED, tooldv1.Outcome_OUTCOME_INTERRUPTED, tooldv1.Outcome_OUTCOME_DISCARDED,
+	}, r.GetOutcome())
+	return dialect.Output{Blocks: blocks, IsError: r.GetIsError(), Stopped: stopped, Structured: r.GetStructured().MarshalJSON}
 }
 
 // Block returns a block of content.

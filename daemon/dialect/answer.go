@@ -33,12 +33,14 @@ func ReadItem(item []byte) (Use, Format, error) {
 	case len(p.uses) != 1 || p.format == Lines:
 		return Use{}, Silent, fmt.Errorf("an object with %s is not a tool use of a model API", keys(item))
 	}
-	return p.uses[0], p.format, nil
+	return canonical(p.uses[0]), p.format, nil
 }
 
 // Type returns what the format calls an item with that use.
 func (f Format) Type(u Use) string {
 	switch {
+	case u.Item != "":
+		return u.Item
 	case u.Event:
 		return agentToolUse
 	case f == Anthropic, f == AnthropicNative, f == AgentToolset:
@@ -59,6 +61,10 @@ func (f Format) Type(u Use) string {
 type Output struct {
 	Blocks  []tools.Block
 	IsError bool
+	// Stopped means that the call was stopped, or did not start for a reason that lies outside of it.
+	Stopped bool
+	// Structured returns the result for programs as JSON; nil: there is none.
+	Structured func() ([]byte, error)
 }
 
 // Answer returns the item, as JSON, that answers the use in a conversation of that format: a tool_result block, a message of the
@@ -79,6 +85,9 @@ func Answer(f Format, u Use, o Output) ([]byte, error) {
 	case Chat:
 		return Marshal(toolMessage{"tool", u.ID, flatText(blocks)})
 	case Responses:
+		if u.Item != "" {
+			return Marshal(answerOwn(u, o, flatText(blocks)))
+		}
 		return Marshal(callOutput{f.Type(u) + "_output", u.ID, responsesOutput(blocks), u.Caller})
 	}
 	return nil, errors.New("this is not the format of a model API")

@@ -12,6 +12,8 @@ func FuzzReadItem(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"tool_use","id":"a","name":"LS","input":{}}`, `{"type":"function","id":"b","function":{"name":"LS","arguments":"{}"}}`,
 		`{"type":"function_call","call_id":"c","name":"LS","arguments":"{}","caller":{"type":"x"}}`, `{"type":"custom_tool_call","call_id":"d","name":"x","input":"y"}`,
+		`{"type":"apply_patch_call","call_id":"e","operation":{"type":"update_file","path":"x","diff":"@@\n-a\n+b"}}`,
+		`{"type":"shell_call","call_id":"f","action":{"commands":["ls"],"timeout_ms":null}}`, `{"type":"custom_tool_call","call_id":"g","name":"apply_patch","input":"*** Begin Patch"}`,
 		`{"type":"function_call","status":"incomplete","name":"x"}`, `{"name":"LS"}`, `[]`, `{`,
 	} {
 		f.Add([]byte(seed))

@@ -43,14 +43,18 @@ func (e *events) responses(value []byte) (uses []Use, id string, err error) {
 // item finds or begins the block of an output item; nil: it is not a tool call.
 func (e *events) item(place int, text json.RawMessage) (*block, part, error) {
 	v, err := look(text)
-	if err != nil || v.Type != "function_call" && v.Type != "custom_tool_call" {
+	if err != nil || v.Type != "function_call" && v.Type != "custom_tool_call" && !isOwn(v.Type) {
 		return nil, part{}, err
 	}
-	p, err := readItem(text)
+	p, err := readPiece(text, v)
 	if err != nil {
 		return nil, part{}, err
 	}
-	b, err := e.begin(place, Use{Name: arguments(v.Name)})
+	name := arguments(v.Name)
+	if len(p.uses) > 0 {
+		name = p.uses[0].Name
+	}
+	b, err := e.begin(place, Use{Name: name})
 	return b, p, err
 }
 

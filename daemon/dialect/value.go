@@ -150,6 +150,8 @@ func readPiece(text json.RawMessage, v value) (part, error) {
 		return readWrapped(text, v.ToolUse)
 	case v.Type == "tool_use", v.Type == agentToolUse, v.Type == "function_call", v.Type == "custom_tool_call":
 		return readItem(text)
+	case isOwn(v.Type):
+		return readOwn(text)
 	case v.Function != nil, v.Type == "custom" && v.Custom != nil:
 		return readToolCall(text)
 	case v.Type != "":

@@ -55,6 +55,12 @@ type annotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
+// responsesTools are the definitions of the tools that the Responses API defines itself.
+var responsesTools = map[string]json.RawMessage{
+	"ApplyPatch": json.RawMessage(`{"type":"apply_patch"}`),
+	"Shell":      json.RawMessage(`{"type":"shell","environment":{"type":"local"}}`),
+}
+
 // Definitions returns the tools that are listed as a JSON array. What comes into a later block
 // changes no byte before it but the closing bracket.
 func (p *Pool) Definitions(f Format) (string, error) {
@@ -95,6 +101,9 @@ func (f Format) definition(s tools.Spec) any {
 		d.Description, d.Parameters = brief(s.Description), s.InputSchema
 		return openAITool{"function", d}
 	case Responses:
+		if own, is := responsesTools[s.Name]; is {
+			return own
+		}
 		d.Type, d.Description, d.Parameters = "function", brief(s.Description), s.InputSchema
 	case MCP:
 		d.InputSchema, d.Annotations = s.InputSchema, &annotations{s.ReadOnly, s.Destructive, s.OpenWorld}

@@ -361,3 +361,20 @@ func TestFind(t *testing.T) {
 		t.Error("a deferred tool is there, or an active one is not, or a name in another case is found")
 	}
 }
+
+// TestOwnDefinitions: the tools that the Responses API defines itself are listed as it has them there, and as functions elsewhere.
+func TestOwnDefinitions(t *testing.T) {
+	demand := func(s *tools.Spec) { s.OnDemand = true }
+	list := []tools.Tool{tool(tools.BuiltIn, "ApplyPatch", demand), tool(tools.BuiltIn, "Shell", demand)}
+	p := Assemble(Offer(list, Conditions{Named: []string{"ApplyPatch", "Shell"}}), Deferral{})
+	if got, err := p.Definitions(Responses); err != nil || got != `[{"type":"apply_patch"},{"type":"shell","environment":{"type":"local"}}]` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := p.Definitions(OpenAI); err != nil || !strings.Contains(got, `"type":"function"`) || strings.Contains(got, "apply_patch") {
+		t.Errorf("%s, %v", got, err)
+	}
+	p = Assemble(Offer(list, Conditions{}), Deferral{})
+	if got, err := p.Definitions(Responses); err != nil || got != `[]` {
+		t.Errorf("%s, %v", got, err)
+	}
+}

@@ -121,7 +121,7 @@ var (
 	primary = []string{"command", "file_path", "path", "notebook_path", "url"}
 	// wellKnown are names whose other spellings are surely mistakes.
 	wellKnown = []string{
-		"ApplyPatch", "Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "TodoWrite",
+		"ApplyPatch", "Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "Shell", "TodoWrite",
 		"ToolSearch", "WebFetch", "WebSearch", "Write",
 	}
 )
@@ -203,7 +203,7 @@ func (r *Rule) specify() (why, meant string) {
 
 // instead is the rule that reaches what a specifier of this tool was meant for.
 func (r *Rule) instead(specifier string) string {
-	for tool, others := range map[string][]string{"Read": readers, "Edit": editors} {
+	for tool, others := range map[string][]string{"Read": readers, "Edit": editors, "Bash": {"Shell"}} {
 		if r.tool == tool || slices.Contains(others, r.tool) {
 			return tool + "(" + specifier + ")"
 		}

@@ -89,12 +89,11 @@ func Lost(started bool, output string, kept bool, changed string) Ended {
 	if output != "" {
 		text += " Its output is in " + output + "."
 	}
-	switch {
-	case !kept:
-	case changed == "":
-		text += " None of the files that it was about to change is different now."
-	default:
-		text += " Of the files that it was about to change, these are different now: " + changed + ". They are kept as they were: the user can see their changes with `toold diff`, and restore them with `toold undo`."
+	if kept && changed != "" {
+		text += " Of the files that it was about to change, these are different now: " + changed + "."
+	}
+	if kept {
+		text += " The files that it was about to change are kept as they were: the user can see their changes with `toold diff`, and restore them with `toold undo`."
 	}
 	return failed(Interrupted, fault.Failedf("interrupted", "%s Check the present state before you send it again under a new id.", text))
 }

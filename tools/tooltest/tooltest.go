@@ -278,6 +278,7 @@ func (r *Room) Env(action tools.Action) *tools.Env {
 		Files: r.places.View(grant, r.memory), Spool: r.outputs, Box: &sandbox.Box{Runner: r.runner}, Tasks: r.tasks, MaxChars: 30_000,
 		Languages: r.languages, Memory: r.memories.Of("tester", r.Root),
 		Output: func(*spool.Output) {}, Report: func(tools.Step) {}, First: func(string) bool { return true }, Reach: loopback,
+		Parts:    func(parts []tools.Part) []tools.PartEnd { return make([]tools.PartEnd, len(parts)) }, // which print nothing
 		Deferred: func() []tools.Spec { return nil }, Ports: func(*background.Task) []tools.Port { return nil },
 	}
 }

@@ -25,6 +25,7 @@ type blank struct {
 }
 
 var blanks = map[string]blank{
+	"ApplyPatch":   {input: `{"patch":%s}`},
 	"Bash":         {input: `{"command":%s}`},
 	"BashOutput":   {input: `{"bash_id":%s}`},
 	"Edit":         {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true, "old_string and new_string"},
@@ -35,6 +36,7 @@ var blanks = map[string]blank{
 	"MultiEdit":    {`{"file_path":%s,"edits":[{"old_string":"old","new_string":"new"}]}`, true, "edits"},
 	"NotebookEdit": {`{"notebook_path":%s,"cell_id":"cell-0","new_source":"new"}`, true, "cell_id and new_source"},
 	"Read":         {input: `{"file_path":%s}`, path: true},
+	"Shell":        {input: `{"commands":[%s]}`},
 	"WebFetch":     {input: `{"url":%s,"prompt":"What does the page say?"}`},
 	"WebSearch":    {input: `{"query":%s}`},
 	"Write":        {`{"file_path":%s,"content":"new\n"}`, true, "content"},

@@ -24,6 +24,7 @@ type Use struct {
 	event   bool            // an event of a managed agent, whose reply is one too
 	format  dialect.Format  // whose own tool it may call; Silent: it names a tool
 	custom  bool            // a call of a tool with free text for input; its reply has another type in the Responses API
+	own     string          // the type of its item, where the API has one for the tool alone; empty: that of any tool
 }
 
 // UsesOf returns the tool uses of a message in that format, each with an id for the wire.
@@ -33,7 +34,7 @@ func UsesOf(read []dialect.Use, format dialect.Format) []Use {
 	}
 	uses := make([]Use, len(read))
 	for i, u := range read {
-		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, caller: u.Caller, custom: u.Custom, event: u.Event, format: format}
+		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, caller: u.Caller, custom: u.Custom, event: u.Event, format: format, own: u.Item}
 		if u.ID == "" {
 			uses[i].ID = "toold-" + uuid.NewString()
 		}
