@@ -61,7 +61,6 @@ func (i *intake) alone(f func(in inlet)) {
 type request struct {
 	use     pipeline.Use
 	hash    string
-	parent  string
 	asking  asking
 	listing *dialect.Use // the call that is meant if its path is that of a directory; nil: the same
 	part    *partOf      // nil: no call waits for it
@@ -83,7 +82,7 @@ type wireUse interface {
 func parseUse(wire wireUse) request {
 	r := request{use: pipeline.Use{ID: wire.GetId(), Name: wire.GetName()}}
 	if placed, is := wire.(*tooldv1.ToolUse); is {
-		r.use.TurnID, r.parent = placed.GetTurnId(), placed.GetParentToolUseId()
+		r.use.TurnID, r.use.Parent = placed.GetTurnId(), placed.GetParentToolUseId()
 	}
 	if r.use.ID == "" {
 		r.use.ID = newID("call-")
@@ -136,7 +135,7 @@ func canonicalOf(input json.RawMessage) []byte {
 // that is recorded; of the one that it repeats, if it does. An empty key: it was refused with a
 // Notice. An error: it could not be recorded, so nothing has happened.
 func (in inlet) accept(r request, choose func(turnID string) *turn) (key string, repeated bool, err error) {
-	if max(len(r.use.ID), len(r.use.TurnID), len(r.parent)) > maxID {
+	if max(len(r.use.ID), len(r.use.TurnID), len(r.use.Parent)) > maxID {
 		in.s.noticef("invalid_id", "", "A tool use with an id, turn_id or parent_tool_use_id of more than %d bytes was not accepted.", maxID)
 		return "", false, nil
 	}
@@ -188,7 +187,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	var t *turn
 	var crowded *fault.Error
 	in.s.update(func(its *state) {
-		parentKey, t = its.ledger.parent(r.parent)
+		parentKey, t = its.ledger.parent(r.use.Parent)
 		crowded = in.crowded(its, len(r.use.Input))
 	})
 	if t == nil {
@@ -199,15 +198,15 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		Open: true, Free: crowded != nil, asking: r.asking, part: r.part,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.use.Parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
 		tool = in.viewerOf(r, in.s.tools.lookUp(r.use.Name, t.options), t.options)
 	}
 	switch {
 	case wrong != nil:
-	case r.parent != "" && parentKey == "":
-		wrong = fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.parent)
+	case r.use.Parent != "" && parentKey == "":
+		wrong = fault.Invalidf("unknown_parent", "The call %q is not running, so no call can be part of it. Leave parent_tool_use_id empty.", r.use.Parent)
 	case tool == nil:
 		wrong = in.s.tools.unknownTool(r.use.Name, t.options)
 	}

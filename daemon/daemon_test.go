@@ -117,7 +117,7 @@ func TestHeartbeat(t *testing.T) {
 	for beat.GetProgress() == nil {
 		beat = c.until("")
 	}
-	if p := beat.GetProgress(); p.GetToolUseId() != "a" || p.GetToolName() != "Gate" || p.GetUpdate() != nil || beat.GetSeq() != 0 || p.GetElapsed().AsDuration() <= 0 {
+	if p := beat.GetProgress(); p.GetToolUseId() != "a" || p.GetToolName() != "Gate" || p.GetSessionId() != "s" || p.GetTurnId() != beat.GetTurnId() || p.GetParentToolUseId() != "" || p.GetUpdate() != nil || beat.GetSeq() != 0 || p.GetElapsed().AsDuration() <= 0 {
 		t.Errorf("heartbeat %v", beat)
 	}
 	g.open("a")

@@ -50,7 +50,7 @@ func fromItem(wire *tooldv1.ToolUse, root string) request {
 		err = errors.New("it has no id")
 	}
 	r := fromUse(u, format, wire.GetTurnId(), root)
-	r.parent = wire.GetParentToolUseId()
+	r.use.Parent = wire.GetParentToolUseId()
 	r.timedBy(wire.GetTimeout())
 	if err != nil {
 		r.wrong = fault.Invalidf("invalid_item", "The item cannot be read: %v.", err).At("/native_json")

@@ -191,7 +191,8 @@ func incomplete(data []byte) int {
 
 func (st *stream) sendUpdate(f *followed, now time.Time, progress *tooldv1.Progress) error {
 	f.last = now
-	progress.ToolUseId, progress.ToolName = f.use.ID, f.use.Name
+	progress.ToolUseId, progress.ToolName, progress.ParentToolUseId = f.use.ID, f.use.Name, f.use.Parent
+	progress.SessionId, progress.TurnId = st.session.name, f.use.TurnID
 	progress.Elapsed = durationpb.New(now.Sub(f.since))
 	return st.out.event(&tooldv1.ExecuteResponse{
 		Time: timestamppb.New(now), Turn: f.use.Turn, TurnId: f.use.TurnID,

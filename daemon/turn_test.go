@@ -180,6 +180,7 @@ func TestOrderedResults(t *testing.T) {
 
 // TestNested: a call that is part of a running one does not wait for it, belongs to its turn, and ends with it.
 func TestNested(t *testing.T) {
+	t.Parallel() // it waits for a heartbeat, 5 s
 	g := gateTool()
 	h := serve(t, g)
 	c := h.join("s", free())
@@ -199,6 +200,11 @@ func TestNested(t *testing.T) {
 	if g.began("after") {
 		t.Error("a call has overtaken what is nested in an earlier one")
 	}
+	beat := c.until("") // each is heard of after 5 s at the latest
+	for beat.GetProgress().GetToolUseId() != "inner" {
+		beat = c.until("")
+	}
+	want(t, beat.GetProgress().GetParentToolUseId(), "outer")
 	g.open("inner")
 	c.until("inner OK")
 	g.await(t, "left")

@@ -176,6 +176,7 @@ type Use struct {
 	Key     string // unique in the session, safe as a file name
 	Turn    uint64
 	TurnID  string // the client's name for the turn
+	Parent  string // the client's id of the call that it is nested in; empty: none
 	Index   int    // position in the turn
 	Name    string
 	Input   json.RawMessage // for New; a call does not keep it

@@ -1683,9 +1683,15 @@ type Progress struct {
 	//
 	//	*Progress_Output
 	//	*Progress_Step
-	Update        isProgress_Update `protobuf_oneof:"update"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Update isProgress_Update `protobuf_oneof:"update"`
+	// The session, for a client that shows several in one place.
+	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The client's name of the turn.
+	TurnId string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The call that this one is part of.
+	ParentToolUseId string `protobuf:"bytes,8,opt,name=parent_tool_use_id,json=parentToolUseId,proto3" json:"parent_tool_use_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Progress) Reset() {
@@ -1762,6 +1768,27 @@ func (x *Progress) GetStep() *Step {
 		}
 	}
 	return nil
+}
+
+func (x *Progress) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *Progress) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *Progress) GetParentToolUseId() string {
+	if x != nil {
+		return x.ParentToolUseId
+	}
+	return ""
 }
 
 type isProgress_Update interface {
@@ -3550,13 +3577,17 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x05level\x18\x03 \x01(\x0e2\x0f.toold.v1.LevelR\x05level\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12*\n" +
 	"\agrounds\x18\x05 \x03(\v2\x10.toold.v1.GroundR\agrounds\x12\x14\n" +
-	"\x05asked\x18\x06 \x01(\bR\x05asked\"\xdd\x01\n" +
+	"\x05asked\x18\x06 \x01(\bR\x05asked\"\xc2\x02\n" +
 	"\bProgress\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x1b\n" +
 	"\ttool_name\x18\x02 \x01(\tR\btoolName\x123\n" +
 	"\aelapsed\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12/\n" +
 	"\x06output\x18\x04 \x01(\v2\x15.toold.v1.OutputChunkH\x00R\x06output\x12$\n" +
-	"\x04step\x18\x05 \x01(\v2\x0e.toold.v1.StepH\x00R\x04stepB\b\n" +
+	"\x04step\x18\x05 \x01(\v2\x0e.toold.v1.StepH\x00R\x04step\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x06 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aturn_id\x18\a \x01(\tR\x06turnId\x12+\n" +
+	"\x12parent_tool_use_id\x18\b \x01(\tR\x0fparentToolUseIdB\b\n" +
 	"\x06update\"\x9e\x01\n" +
 	"\vOutputChunk\x12+\n" +
 	"\achannel\x18\x01 \x01(\x0e2\x11.toold.v1.ChannelR\achannel\x12\x16\n" +
