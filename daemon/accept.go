@@ -310,7 +310,7 @@ func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.
 	wire := convert.Event(p.use, accepted)
 	record, asked := wire.GetAccepted(), p.row.asking
 	record.InputJson = p.input
-	record.Format, record.NativeType, record.CallerJson, record.NativeName = asked.Format, asked.Native, string(asked.Caller), convert.Short(asked.Name)
+	record.Format, record.NativeType, record.CallerJson, record.NativeName = asked.Format, asked.Native, string(asked.Caller), convert.Short(asked.Called)
 	e := wireEntry(p.use, wire, state...)
 	e.Note = asState(p.row)
 	return e

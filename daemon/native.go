@@ -32,7 +32,7 @@ type asking struct {
 	Format tooldv1.ModelFormat `json:"format,omitempty"`
 	Native string              `json:"native,omitempty"` // the type of the item
 	Caller json.RawMessage     `json:"caller,omitempty"`
-	Name   string              `json:"native_name,omitempty"` // of a tool that the API defines; empty: the tool's own
+	Called string              `json:"native_name,omitempty"` // of a tool that the API defines; empty: the tool's own
 }
 
 // fromItem reads a tool use that is a model's own item. root is the session's first.
@@ -316,7 +316,8 @@ func (st *stream) nativeResult(record journal.Record) (*tooldv1.ExecuteResponse,
 	}
 	u := dialect.Use{
 		ID: result.GetToolUseId(), Custom: strings.HasPrefix(asked.Native, "custom"), Caller: asked.Caller, Event: strings.HasPrefix(asked.Native, "agent."),
-		Item: dialect.OwnItem(asked.Native),
+		Item:   dialect.OwnItem(asked.Native),
+		Native: asked.Called,
 	}
 	output.Blocks = fitBlobs(output.Blocks)
 	most := maxItem - proto.Size(event)

@@ -31,6 +31,7 @@ var nativeUses = map[tooldv1.ModelFormat][]nativeUse{
 		{"str_replace_based_edit_tool", `{"command":"str_replace","path":"ROOT/sub/a.txt","old_str":"no","new_str":"1"}`, "Edit", `!Edit is str_replace and insert`},
 		{"str_replace_based_edit_tool", `{"command":"undo_edit","path":"ROOT/sub/a.txt"}`, "", `!command is \"undo_edit\", and is one of create, insert, str_replace, view`},
 		{"memory", `{"command":"create","path":"/memories/a.md","file_text":"note"}`, "Memory", "File created successfully at: /memories/a.md"},
+		{"memory", `{"command":"delete","path":"/memories/no"}`, "Memory", `!"The path /memories/no does not exist"}],`},
 		{"memory", `{"command":"view","path":"/memories/a.md"}`, "Memory", `     1\tnote`},
 		{"Glob", `{"pattern":"**/*.txt"}`, "Glob", "a.txt"},
 	},

@@ -78,8 +78,8 @@ func Answer(f Format, u Use, o Output) ([]byte, error) {
 		if u.Event {
 			kind = "user.tool_result"
 		}
-		if glossary := tables[f].glossary; o.IsError && glossary != "" {
-			blocks = append(blocks, tools.Block{Text: glossary})
+		if t := tables[f]; o.IsError && t.renames(u.Native) {
+			blocks = append(blocks, tools.Block{Text: t.glossary})
 		}
 		return Marshal(toolResult{kind, u.ID, anthropicBlocks(blocks), o.IsError})
 	case Chat:

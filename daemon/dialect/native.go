@@ -113,6 +113,12 @@ func commandsOf(t table, name string) (commands []string, native bool) {
 	return commands, native
 }
 
+// renames reports whether a native tool has other names for what it does than the tools that it stands for.
+func (t table) renames(name string) bool {
+	_, native := commandsOf(t, name)
+	return native && (t.calls[name].tool == "" || t.calls[name].fields != nil)
+}
+
 // mapping returns the mapping for an input, from which it takes the command.
 func (t table) mapping(name string, in map[string]json.RawMessage) (mapping, error) {
 	if m, ok := t.calls[name]; ok {

@@ -88,7 +88,7 @@ func (s Store) Change(f func(*Files) error) error {
 
 func (s Store) open(f func(*Files) error) error {
 	dir := s.Dir()
-	if err := os.MkdirAll(filepath.Join(dir, Root), 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
@@ -97,6 +97,19 @@ func (s Store) open(f func(*Files) error) error {
 	}
 	defer func() { _ = root.Close() }() // it holds nothing back
 	return f(&Files{root})
+}
+
+// makeFolder makes the folder of that path, if it is not there.
+func makeFolder(dir string) error {
+	inside := filepath.Join(dir, Root)
+	if _, err := os.Lstat(inside); err == nil {
+		return nil
+	}
+	err := os.MkdirAll(inside, 0o700)
+	for _, made := range []string{dir, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir))} {
+		err = errors.Join(err, syncPath(made))
+	}
+	return err
 }
 
 // Files are what a folder holds. Paths are clean, and are Root or lie below it. A path with a symbolic link in it is refused
@@ -212,12 +225,25 @@ func (f *Files) syncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
+// syncPath writes a directory to the disk.
+func syncPath(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
 // makeParent makes the directories above a path.
 func (f *Files) makeParent(name string) error {
 	if _, err := f.Lstat(path.Dir(name)); err == nil || errors.Is(err, ErrLink) {
 		return err
 	}
-	return f.root.MkdirAll(path.Dir(name)[1:], 0o700)
+	err := f.root.MkdirAll(path.Dir(name)[1:], 0o700)
+	for dir := path.Dir(name); err == nil && dir != Root; dir = path.Dir(dir) {
+		err = f.syncDir(path.Dir(dir))
+	}
+	return err
 }
 
 // fits returns ErrFull if the folder has no room for a file of that size at name, and the directories above it.
@@ -258,7 +284,7 @@ func (f *Files) Rename(from, to string) error {
 	if _, err := f.Lstat(from); err != nil {
 		return err
 	}
-	if err := f.fits(to, 0); err != nil { // for its directories
+	if err := f.fits(to, -entrySize); err != nil { // only directories are added
 		return err
 	}
 	if err := f.makeParent(to); err != nil {

@@ -65,7 +65,7 @@ func ResponsesReply(uses []Answered) ([]byte, error) { return OpenAIReply(dialec
 func itemsOf(format dialect.Format, uses []Answered) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(uses))
 	for _, a := range uses {
-		u := dialect.Use{ID: cmp.Or(a.use.Given, a.use.ID), Custom: a.use.custom, Caller: a.use.caller, Event: a.use.event, Item: a.use.own}
+		u := dialect.Use{ID: cmp.Or(a.use.Given, a.use.ID), Custom: a.use.custom, Caller: a.use.caller, Event: a.use.event, Item: a.use.own, Native: a.use.Name}
 		item, err := dialect.Answer(format, u, convert.ForModel(a.Result))
 		if err != nil {
 			return nil, err
