@@ -85,11 +85,11 @@ type bufferNamed struct {
 	*overQuotaDetails
 }
 
-// closed forgets a buffer of the stream's.
+// closed forgets a buffer of the stream's, or of one whose client may have come back with this one.
 func (st *stream) closed(wire *tooldv1.BufferClosed) {
 	requests := &st.session.requests
 	if real, err := requests.bufferOf(wire.GetPath()); err == nil {
-		requests.forgetBuffer(real, func(editor *stream) bool { return editor == st })
+		requests.forgetBuffer(real, func(editor *stream) bool { return editor == st || editor.missed })
 	}
 }
 

@@ -86,7 +86,7 @@ func (w *crashedSession) openTurns() (map[uint64]*crashedTurn, error) {
 		if !strings.HasPrefix(key, keyOpenTurn) {
 			continue
 		}
-		t := &crashedTurn{end: pipeline.TurnEnded{Outcomes: map[pipeline.Outcome]int{}}}
+		t := &crashedTurn{end: pipeline.TurnEnded{Outcomes: map[pipeline.Outcome]int{}, Interrupted: true}}
 		if err := json.Unmarshal(text, &t.turnRow); err != nil {
 			return nil, fmt.Errorf("state %s: %w", key, err)
 		}

@@ -43,7 +43,7 @@ func newHome(t *testing.T) *home {
 		h.env = append(h.env, variable+"="+filepath.Join(dir, name))
 	}
 	h.env = append(h.env, "PATH="+filepath.Dir(built(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
-	t.Cleanup(func() { h.run(built(t), "stop", "--now") })
+	t.Cleanup(func() { h.t = t; h.run(built(t), "stop", "--now") })
 	return h
 }
 
@@ -131,6 +131,7 @@ type product struct {
 var workplace string // of products
 
 func TestMain(m *testing.M) {
+	driveIfAsked()
 	dir, err := os.MkdirTemp("", "conformance")
 	if err != nil {
 		panic(err)

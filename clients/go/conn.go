@@ -2,7 +2,8 @@
 //
 // A [Session] is one session of the daemon with the stream over which this program sends tool uses and receives their
 // results. It survives the loss of its stream: it attaches again after the last record that it has received, and sends
-// again what the daemon may not have. [Watch] follows a session without taking part in it. Everything else is a
+// again what the daemon may not have. An [Agent] is a session for calls and messages of a model instead of single events: what the
+// libraries for Python and TypeScript offer. [Watch] follows a session without taking part in it. Everything else is a
 // unary method of one of the three services in [Conn].
 //
 // The package does not find or start a daemon. Its caller passes a [Dial] function that does.

@@ -19,7 +19,8 @@ type ledger struct {
 	calls map[call]struct{}   // those that have no result
 	turns map[string]struct{} // those that were not ended or discarded
 
-	buffers   map[string]*tooldv1.ExecuteRequest // the newest text of each, by path
+	buffers   map[string]*tooldv1.ExecuteRequest // the newest text of each, by path, or that it was closed
+	repeated  map[call]map[string]bool           // the calls that were sent again on this stream, and the kinds of records that have come
 	texts     int                                // bytes of them
 	forgotten bool                               // texts were dropped, since they were too many
 }
@@ -68,8 +69,8 @@ func (l *ledger) add(request *tooldv1.ExecuteRequest) (kept bool) {
 		l.setBuffer(m.BufferChanged.GetPath(), request)
 		return true
 	case *tooldv1.ExecuteRequest_BufferClosed:
-		l.setBuffer(m.BufferClosed.GetPath(), nil)
-		return false
+		l.setBuffer(m.BufferClosed.GetPath(), request)
+		return true
 	case *tooldv1.ExecuteRequest_EndTurn:
 		turn := m.EndTurn.GetTurnId()
 		if !slices.ContainsFunc(l.kept, func(r message) bool {
@@ -104,13 +105,9 @@ func useID(use *tooldv1.ToolUse) string {
 	return cmp.Or(item.CallID, item.ID)
 }
 
-// setBuffer keeps the newest text of a buffer in place of an older one; nil: it is closed. Of too many none is kept.
+// setBuffer keeps the newest text of a buffer, or that it was closed, in place of an older one. Of too many none is kept.
 func (l *ledger) setBuffer(path string, text *tooldv1.ExecuteRequest) {
 	l.texts += len(text.GetBufferChanged().GetContent()) - len(l.buffers[path].GetBufferChanged().GetContent())
-	delete(l.buffers, path)
-	if text == nil {
-		return
-	}
 	if l.buffers == nil {
 		l.buffers = map[string]*tooldv1.ExecuteRequest{}
 	}
@@ -120,6 +117,13 @@ func (l *ledger) setBuffer(path string, text *tooldv1.ExecuteRequest) {
 	}
 }
 
+// replaceBuffer keeps the text that an edit of the daemon's has made.
+func (l *ledger) replaceBuffer(text *tooldv1.BufferChanged) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setBuffer(text.GetPath(), &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BufferChanged{BufferChanged: text}})
+}
+
 // buffersForgotten reports whether texts of buffers were dropped since it was asked last.
 func (l *ledger) buffersForgotten() bool {
 	l.mu.Lock()
@@ -127,6 +131,17 @@ func (l *ledger) buffersForgotten() bool {
 	was := l.forgotten
 	l.forgotten = false
 	return was
+}
+
+// isWaitedFor reports whether a turn is open, or has a call that has no result.
+func (l *ledger) isWaitedFor(turn string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, open := l.turns[turn]
+	for c := range l.calls {
+		open = open || c.turn == turn
+	}
+	return open
 }
 
 func (l *ledger) isOpen(id string) bool {
@@ -148,10 +163,13 @@ func (l *ledger) drop(request *tooldv1.ExecuteRequest) {
 	}
 }
 
-// confirm takes note of an event: what it confirms is not sent again.
-func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
+// confirm takes note of an event: what it confirms is not sent again. It reports whether the event is new.
+func (l *ledger) confirm(event *tooldv1.ExecuteResponse) (isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.hasCome(event) {
+		return false
+	}
 	if event.GetSeq() > 0 { // a record, not what concerns the stream only
 		l.tries = 0
 	}
@@ -159,10 +177,40 @@ func (l *ledger) confirm(event *tooldv1.ExecuteResponse) {
 	if id := ended(event); id != "" {
 		maps.DeleteFunc(l.calls, func(c call, _ struct{}) bool { return c.id == id && inTurn(event, c.turn) })
 	}
+	if l.isLost(event) {
+		return true
+	}
 	if event.GetTurnEnded() != nil {
 		delete(l.turns, event.GetTurnId())
 	}
 	l.kept = slices.DeleteFunc(l.kept, func(kept message) bool { return confirms(event, kept) })
+	return true
+}
+
+// hasCome reports whether an event is about a call that was sent again, and has come before: the daemon may send its records once as
+// those that the client has missed, and once for the call that it knows.
+func (l *ledger) hasCome(event *tooldv1.ExecuteResponse) bool {
+	if len(l.repeated) == 0 {
+		return false
+	}
+	for kind, id := range map[string]string{
+		"accepted": event.GetAccepted().GetToolUseId(), "started": event.GetStarted().GetToolUseId(), "result": event.GetToolResult().GetToolUseId(),
+	} {
+		if come := l.repeated[call{event.GetTurnId(), id}]; id != "" && come != nil {
+			was := come[kind]
+			come[kind] = true
+			return was
+		}
+	}
+	return false
+}
+
+// isLost reports whether an event ends the turn of a model's message that the daemon has lost: its events run in another turn of
+// the name.
+func (l *ledger) isLost(event *tooldv1.ExecuteResponse) bool {
+	return event.GetTurnEnded().GetInterrupted() && slices.ContainsFunc(l.kept, func(kept message) bool {
+		return kept.GetModelEvent() != nil && kept.GetModelEvent().GetTurnId() == event.GetTurnId()
+	})
 }
 
 // ended returns the id of the tool use of which nothing more comes after an event: it has its result, or was refused and so did not
@@ -213,10 +261,23 @@ func (l *ledger) unconfirmed() []*tooldv1.ExecuteRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := slices.Collect(maps.Values(l.buffers))
+	l.repeated = map[call]map[string]bool{}
 	for _, kept := range l.kept {
+		if use := kept.GetToolUse(); use != nil {
+			l.repeated[call{use.GetTurnId(), kept.id}] = map[string]bool{}
+		}
 		list = append(list, kept.ExecuteRequest)
 	}
 	return list
+}
+
+// restart begins with the first record again, because they have other numbers now. It reports whether that changes anything.
+func (l *ledger) restart() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.last
+	l.last = 0
+	return was > 0
 }
 
 func (l *ledger) lastSeq() uint64 {

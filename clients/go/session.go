@@ -34,7 +34,8 @@ type Event struct {
 // A Session is a session of the daemon that this program has attached to.
 //
 // While calls are under way or a turn is open, a lost stream is resumed at once: the Session attaches again, to a new
-// daemon if dial returns one, and goes on after the last record that it has received. Otherwise it attaches again when
+// daemon if dial returns one, and goes on after the last record that it has received; where Attached has another epoch, from the
+// first record that is kept. Otherwise it attaches again when
 // it is used next, so that an idle client does not restart a daemon that was stopped.
 //
 // What the daemon may not have when a stream is lost is sent again in its order: each ToolUse until it is accepted, EndTurn,
@@ -54,6 +55,7 @@ type Session struct {
 	mu        sync.Mutex                // held while a message is sent, but not while attaching
 	attach    *tooldv1.Attach           // the first one
 	id        string                    // empty: not attached yet
+	epoch     string                    // of the newest stream; only open uses it
 	conn      *Conn                     // nil: none
 	stream    *stream                   // nil: lost
 	attaching chan struct{}             // closed when it is over; nil: nothing is attaching
@@ -124,7 +126,7 @@ func (s *Session) Send(request *tooldv1.ExecuteRequest) error {
 		}
 		return nil
 	}
-	if _, closes := request.GetMessage().(*tooldv1.ExecuteRequest_BufferClosed); !kept && !closes { // a new stream has no buffers
+	if !kept {
 		s.waiting = append(s.waiting, request)
 	}
 	if s.attaching != nil { // it is sent when that is over
@@ -219,23 +221,20 @@ func (s *Session) open() error {
 	if err != nil {
 		return err
 	}
-	ctx, end := context.WithCancel(s.ctx)
-	opened, first, err := greet(ctx, conn, s.nextAttach())
+	now, first, err := s.greet(conn)
 	if err != nil {
-		end()
 		return err
 	}
-	now := &stream{opened, end, make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ctx.Err(); err != nil { // Close does not wait for another receiver
-		end()
+		now.end()
 		return err
 	}
 	if s.id == "" {
-		s.id = first.GetAttached().GetSessionId()
 		s.sent.begin(s.attach, first.GetAttached())
 	}
+	s.id, s.epoch = first.GetAttached().GetSessionId(), first.GetAttached().GetEpoch()
 	s.receivers.Go(func() { s.receive(now, first) })
 	for _, request := range slices.Concat(s.sent.unconfirmed(), s.waiting) {
 		_ = now.Send(request) // if the stream has ended again, receive has the reason
@@ -279,26 +278,41 @@ func (s *Session) nextAttach() *tooldv1.Attach {
 	}
 }
 
-// greet opens a stream, attaches, and returns the daemon's first event.
-func greet(ctx context.Context, conn *Conn, attach *tooldv1.Attach) (tooldv1.ToolService_ExecuteClient, *tooldv1.ExecuteResponse, error) {
-	opened, err := conn.Tools.Execute(ctx)
+// greet opens a stream and attaches, from the first record on if the daemon gives other numbers than before. It returns the
+// daemon's first event.
+func (s *Session) greet(conn *Conn) (*stream, *tooldv1.ExecuteResponse, error) {
+	ctx, end := context.WithCancel(s.ctx)
+	now := &stream{end: end, over: make(chan struct{})}
+	first, err := now.attach(ctx, conn, s.nextAttach())
+	isOther := status.Code(err) == codes.OutOfRange || err == nil && s.epoch != "" && first.GetAttached().GetEpoch() != s.epoch
+	if s.ID() != "" && isOther && s.sent.restart() {
+		end()
+		return s.greet(conn)
+	}
 	if err != nil {
-		return nil, nil, err
+		end()
+	}
+	return now, first, err
+}
+
+// attach opens the stream, and returns the daemon's first event.
+func (st *stream) attach(ctx context.Context, conn *Conn, attach *tooldv1.Attach) (*tooldv1.ExecuteResponse, error) {
+	var err error
+	if st.ToolService_ExecuteClient, err = conn.Tools.Execute(ctx); err != nil {
+		return nil, err
 	}
 	request := &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: attach}}
-	if err := opened.Send(request); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, Recv has the reason
-		return nil, nil, err
+	if err := st.Send(request); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, Recv has the reason
+		return nil, err
 	}
-	first, err := opened.Recv()
-	return opened, first, err
+	return st.Recv()
 }
 
 // receive passes on the events of one stream until it ends.
 func (s *Session) receive(st *stream, event *tooldv1.ExecuteResponse) {
 	defer close(st.over)
 	for {
-		s.sent.confirm(event)
-		if !s.deliver(Event{ExecuteResponse: event}) {
+		if s.sent.confirm(event) && !s.deliver(Event{ExecuteResponse: event}) {
 			return
 		}
 		var err error

@@ -108,7 +108,7 @@ func groundsOf(grounds []permission.Reason) (list []*tooldv1.Ground) {
 func turnEndedOf(e pipeline.TurnEnded) *tooldv1.TurnEnded {
 	wire := &tooldv1.TurnEnded{
 		Calls: uint32(e.Calls), Batches: uint32(e.Batches), Outcomes: map[string]uint32{},
-		Wall: durationpb.New(e.Wall), Work: durationpb.New(e.Work),
+		Wall: durationpb.New(e.Wall), Work: durationpb.New(e.Work), Interrupted: e.Interrupted,
 	}
 	for outcome, n := range e.Outcomes {
 		wire.Outcomes[outcome.String()] = uint32(n)

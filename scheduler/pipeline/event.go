@@ -55,6 +55,7 @@ type TurnEnded struct {
 	Calls, Batches int
 	Outcomes       map[Outcome]int // calls by outcome
 	Wall, Work     time.Duration   // from its beginning to its last result; of all calls together
+	Interrupted    bool            // by the end of the daemon
 }
 
 // Noticed is something that clients should be notified of.

@@ -1,5 +1,6 @@
 // What was sent on a session's stream, and what the daemon has confirmed of it.
-import type { Attach, ExecuteRequest, ToolUse } from "./gen/toold/v1/tool_pb.js";
+import { create } from "@bufbuild/protobuf";
+import { BufferChangedSchema, ExecuteRequestSchema, type Attach, type BufferChanged, type ExecuteRequest, type ToolUse } from "./gen/toold/v1/tool_pb.js";
 import type { Attached, ExecuteResponse } from "./gen/toold/v1/event_pb.js";
 
 /** How often a lost stream is resumed without a record in between, before the daemon counts as unable to serve. */
@@ -11,6 +12,9 @@ export class Ledger {
   private tries = 0;
   private kept: ExecuteRequest[] = [];
   private calls = new Set<string>();
+  /** The newest text of each buffer, by path; undefined: it was closed. */
+  readonly buffers = new Map<string, BufferChanged | undefined>();
+  private repeated = new Map<string, Set<string | undefined>>(); // the calls that were sent again on this stream: the kinds of events that have come
   private turns = new Set<string>(); // those that have not ended; what calls a model's message asks for is not known here
 
   /** Sets the record after which the session goes on, once it has been attached for the first time. */
@@ -44,19 +48,42 @@ export class Ledger {
     return true;
   }
 
-  /** Takes note of an event: what it confirms is not sent again. */
-  confirm(event: ExecuteResponse): void {
-    if (event.event.case === "progress") return;
+  /** Takes note of an event: what it confirms is not sent again. Reports whether it is new. */
+  confirm(event: ExecuteResponse): boolean {
+    const { case: kind, value } = event.event;
+    if (kind === "progress") return true;
+    if (kind === "accepted" || kind === "started" || kind === "toolResult") {
+      // The daemon may send records of a call that was sent again twice: as missed ones, and for the call that it knows.
+      const come = this.repeated.get(key(event.turnId, value.toolUseId));
+      if (come?.has(kind)) return false;
+      come?.add(kind);
+    }
+    // Of a message that the daemon has lost: another turn of the name follows.
+    const isLost = kind === "turnEnded" && value.interrupted;
+    if (isLost && this.kept.some(({ message: m }) => m.case === "modelEvent" && m.value.turnId === event.turnId)) return false;
     if (event.seq > 0n) this.tries = 0; // a record, not what concerns the stream only
     if (event.seq > this.last) this.last = event.seq;
     this.calls.delete(key(event.turnId, ended(event)));
     if (event.event.case === "turnEnded") this.turns.delete(event.turnId);
     this.kept = this.kept.filter((request) => !confirms(event, request));
+    return true;
+  }
+
+  /** Keeps a text, and returns it under its new version. */
+  buffer(path: string, content: string): BufferChanged {
+    const text = create(BufferChangedSchema, { path, content, version: (this.buffers.get(path)?.version ?? 0n) + 1n });
+    this.buffers.set(path, text);
+    return text;
   }
 
   /** What is to be sent again. */
   unconfirmed(): ExecuteRequest[] {
-    return [...this.kept];
+    const uses = this.kept.flatMap(({ message: m }) => (m.case === "toolUse" ? [m.value] : []));
+    this.repeated = new Map(uses.map((use) => [key(use.turnId, useID(use)), new Set()]));
+    const texts = [...this.buffers].map(([path, value]) =>
+      create(ExecuteRequestSchema, { message: value ? { case: "bufferChanged", value } : { case: "bufferClosed", value: { path } } }),
+    );
+    return [...texts, ...this.kept];
   }
 
   /** Reports whether calls are under way, or a turn is open, for which a lost stream is resumed once more. */

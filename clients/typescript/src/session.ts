@@ -8,10 +8,10 @@ import type { Client } from "./client.js";
 import { TooldError, type Item } from "./errors.js";
 import { Stream } from "./stream.js";
 import { Call, Turn } from "./turn.js";
-import { ContentSchema, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
+import { ContentSchema, type BufferEdit, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
 import { PermissionMode, type OptionsSchema } from "./gen/toold/v1/options_pb.js";
 import { SessionService, type ListCheckpointsResponse, type RestoreResponse } from "./gen/toold/v1/session_pb.js";
-import { AnswerSchema, AttachSchema, ClientToolResultSchema, Decision, Scope, ToolUseSchema, type Answer as AnswerMessage } from "./gen/toold/v1/tool_pb.js";
+import { AnswerSchema, AttachSchema, BufferEditedSchema, BuffersSavedSchema, ClientToolResultSchema, Decision, Scope, ToolUseSchema, type Answer as AnswerMessage, type ClientToolResult } from "./gen/toold/v1/tool_pb.js";
 
 /** What happens to calls that would have to ask. */
 export type Mode = "default" | "acceptEdits" | "plan" | "dontAsk" | "bypassPermissions";
@@ -61,6 +61,8 @@ export interface SessionOptions {
   /** Answers a question. What it throws is a no. `signal` is aborted when the answer no longer matters. Without it calls that would have to ask are denied. */
   onQuestion?(question: Question, context: { signal: AbortSignal }): Answer | Promise<Answer>;
   tools?: ClientTool[];
+  /** Is called with the new text of a buffer that a call has edited. Without it the session has no buffers. */
+  onEdit?(path: string, text: string): void;
   /** Everything else of a session: toold.v1.Options. */
   options?: MessageInitShape<typeof OptionsSchema>;
 }
@@ -97,7 +99,7 @@ export class Session extends EventEmitter<Events> {
   private readonly stream: Stream;
   private readonly turns = new Map<string, Turn | Call>(); // those that have not ended, by their names
   private readonly answers = new Map<string, { answer: Promise<AnswerMessage>; ended: AbortController; of: string }>(); // by question
-  private readonly running = new Map<string, AbortController>(); // calls of the client's tools
+  private readonly running = new Map<string, { controller: AbortController; result?: ClientToolResult }>(); // calls of the client's tools
   private streams = 0;
   private open: Turn | undefined; // the turn whose message is coming
 
@@ -112,7 +114,7 @@ export class Session extends EventEmitter<Events> {
       roots: (roots ?? (name ? [] : [process.cwd()])).map((root) => resolve(root)),
       env,
       client: { name: "toold-typescript", version: "0.1.0" },
-      capabilities: { answers: settings.onQuestion !== undefined, nativeResults: true },
+      capabilities: { answers: settings.onQuestion !== undefined, buffers: settings.onEdit !== undefined, nativeResults: true },
       clientTools: tools.map(({ name, description, schema, readOnly, timeout }) => ({
         name, description, readOnly, inputSchemaJson: schema && JSON.stringify(schema), timeout: timeout === undefined ? undefined : durationFromMs(timeout),
       })),
@@ -157,10 +159,9 @@ export class Session extends EventEmitter<Events> {
   /** Begins a turn to feed with the events of a model's stream. `id` is its name, not used before in this session. */
   turn(id: string = randomUUID()): Turn {
     this.expectNoOpenTurn();
-    const turn = new Turn(id, (message) => this.stream.send(message), () => (this.open = undefined));
-    this.turns.set(id, turn);
-    this.open = turn;
-    return turn;
+    const begin = () => void this.turns.set(id, turn); // until then a stream that fails is not the turn's
+    const turn: Turn = new Turn(id, begin, (message) => this.stream.send(message), () => (this.open = undefined));
+    return (this.open = turn);
   }
 
   /** Starts one call, as a turn of its own. `timeout` is in milliseconds; the tool's limit bounds it. */
@@ -179,6 +180,13 @@ export class Session extends EventEmitter<Events> {
   /** The user broke in: stops every open turn, but lets calls finish that cannot be interrupted. `reason` is for the model. */
   interrupt(reason = ""): void {
     this.stream.send({ case: "interrupt", value: { $typeName: "toold.v1.Interrupt", reason } });
+  }
+
+  /** Offers the unsaved text of a file, in place of what is on the disk; without a text: not any more. It needs `onEdit`. */
+  buffer(path: string, text?: string): void {
+    if (text !== undefined) return this.stream.send({ case: "bufferChanged", value: this.stream.ledger.buffer(path, text) });
+    this.stream.ledger.buffers.set(path, undefined);
+    this.stream.send({ case: "bufferClosed", value: { $typeName: "toold.v1.BufferClosed", path } });
   }
 
   /**
@@ -231,12 +239,20 @@ export class Session extends EventEmitter<Events> {
         void this.runTool(event.value, turnId);
         break;
       case "clientToolCancel":
-        this.running.get(`${turnId}/${event.value.toolUseId}`)?.abort();
+        this.running.get(`${turnId}/${event.value.toolUseId}`)?.controller.abort();
         break;
       case "toolResult":
-        this.running.get(`${turnId}/${event.value.toolUseId}`)?.abort();
+        this.running.get(`${turnId}/${event.value.toolUseId}`)?.controller.abort();
         for (const [id, { of }] of this.answers) if (of === `${turnId}/${event.value.toolUseId}`) this.forget(id);
         break;
+      case "bufferEdit":
+        this.edit(event.value, turnId);
+        break;
+      case "saveBuffers": {
+        const { toolUseId, paths: unsaved } = event.value; // the program saves its files when it will
+        this.stream.send({ case: "buffersSaved", value: create(BuffersSavedSchema, { toolUseId, turnId, unsaved }) });
+        break;
+      }
       case "notice":
         this.notice(event.value);
     }
@@ -249,9 +265,6 @@ export class Session extends EventEmitter<Events> {
     const named = notice.details?.["turn_id"];
     const turn = typeof named === "string" ? this.turns.get(named) : undefined;
     if (turn instanceof Turn && ["invalid_model_event", "model_failed"].includes(notice.code)) turn.refuse(notice);
-    for (const call of notice.code === "duplicate_id" ? this.turns.values() : []) {
-      if (call instanceof Call && call.id === notice.toolUseId) call.fail(new TooldError("ALREADY_EXISTS", notice.code, notice.message));
-    }
     this.emit("notice", notice);
   }
 
@@ -259,7 +272,7 @@ export class Session extends EventEmitter<Events> {
     const turns = [...this.turns.values()];
     this.turns.clear();
     for (const turn of turns) turn.fail(error);
-    for (const controller of this.running.values()) controller.abort();
+    for (const { controller } of this.running.values()) controller.abort();
     for (const id of this.answers.keys()) this.forget(id);
   }
 
@@ -283,6 +296,18 @@ export class Session extends EventEmitter<Events> {
     });
   }
 
+  /** Makes a call's edits in a buffer, and confirms them. */
+  private edit({ toolUseId, path, version, edits }: BufferEdit, turnId: string): void {
+    const buffer = this.stream.ledger.buffers.get(path);
+    const done = create(BufferEditedSchema, { toolUseId, turnId });
+    if (buffer?.version !== version) return this.stream.send({ case: "bufferEdited", value: { ...done, error: "the text has changed meanwhile" } });
+    let text = Buffer.from(buffer.content);
+    for (const e of edits) text = Buffer.concat([text.subarray(0, Number(e.offset)), Buffer.from(e.text), text.subarray(Number(e.offset + e.length))]);
+    done.version = this.stream.ledger.buffer(path, text.toString()).version;
+    this.stream.send({ case: "bufferEdited", value: done });
+    this.settings.onEdit?.(path, text.toString());
+  }
+
   private forget(question: string): void {
     this.answers.get(question)?.ended.abort();
     this.answers.delete(question);
@@ -291,9 +316,12 @@ export class Session extends EventEmitter<Events> {
   /** Runs a tool of the client's. On a new stream the daemon may ask for a call again that runs, or has ended. */
   private async runTool({ toolUseId, name, inputJson }: ClientToolUse, turnId: string): Promise<void> {
     const key = `${turnId}/${toolUseId}`;
-    if (this.running.has(key)) return;
+    const runs = this.running.get(key);
+    if (runs?.result) this.stream.send({ case: "clientToolResult", value: runs.result });
+    if (runs) return;
     const controller = new AbortController();
-    this.running.set(key, controller);
+    const run: { controller: AbortController; result?: ClientToolResult } = { controller };
+    this.running.set(key, run);
     controller.signal.addEventListener("abort", () => this.running.delete(key));
     let output: ToolOutput;
     try {
@@ -306,7 +334,8 @@ export class Session extends EventEmitter<Events> {
     if (controller.signal.aborted) return;
     const { content, isError, structured } = typeof output === "string" ? { content: output } : output;
     const blocks = typeof content === "string" ? [{ block: { case: "text" as const, value: content } }] : content;
-    this.stream.send({ case: "clientToolResult", value: create(ClientToolResultSchema, { toolUseId, turnId, content: blocks, isError, structured }) });
+    run.result = create(ClientToolResultSchema, { toolUseId, turnId, content: blocks, isError, structured });
+    this.stream.send({ case: "clientToolResult", value: run.result });
   }
 }
 

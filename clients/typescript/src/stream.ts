@@ -29,7 +29,7 @@ export interface Receiver {
 export class Stream {
   id = "";
   private epoch = "";
-  private readonly ledger = new Ledger();
+  readonly ledger = new Ledger();
   private call: Execution | undefined;
   private attaching = false;
   private closed = false;
@@ -60,7 +60,7 @@ export class Stream {
       this.call.write(request);
       return;
     }
-    if (!kept) this.waiting.push(request);
+    if (!kept && !message.case?.startsWith("buffer")) this.waiting.push(request); // a new stream has the newest texts alone
     if (this.attaching) return;
     this.attaching = true;
     this.open().catch((error) => this.fail(asError(error)));
@@ -138,8 +138,7 @@ export class Stream {
   }
 
   private receive(event: ExecuteResponse): void {
-    this.ledger.confirm(event);
-    this.receiver.event(event);
+    if (this.ledger.confirm(event)) this.receiver.event(event);
   }
 
   /** Attaches again after a stream has ended with an error, while calls are under way. */

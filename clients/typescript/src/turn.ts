@@ -22,6 +22,7 @@ export class Turn {
   constructor(
     /** The turn's name in the session. */
     readonly id: string,
+    private readonly begin: () => void,
     private readonly send: Send,
     private readonly sent: () => void,
   ) {
@@ -35,6 +36,7 @@ export class Turn {
    */
   feed(event: object | string): void {
     if (!this.isOpen) throw new TooldError("FAILED_PRECONDITION", "", "the turn has ended");
+    if (this.events === 0n) this.begin();
     const json = typeof event === "string" ? event : JSON.stringify(event);
     this.send({ case: "modelEvent", value: { $typeName: "toold.v1.ModelEvent", turnId: this.id, index: this.events++, format: ModelFormat.UNSPECIFIED, json } });
   }
@@ -44,15 +46,16 @@ export class Turn {
    * the calls, as {@link Session.run} does. A call whose block is not complete does not run.
    */
   end(): Promise<Item[]> {
-    if (this.close()) this.send({ case: "endTurn", value: { $typeName: "toold.v1.EndTurn", turnId: this.id } });
+    if (this.close() && this.events > 0n) this.send({ case: "endTurn", value: { $typeName: "toold.v1.EndTurn", turnId: this.id } });
+    if (this.events === 0n) this.settle.resolve([]);
     return this.over;
   }
 
   /** Throws the message away: its calls end as discarded, and {@link end} returns no items. */
   async discard(): Promise<void> {
     this.isDiscarded = true;
-    if (this.close()) this.send({ case: "discardTurn", value: { $typeName: "toold.v1.DiscardTurn", turnId: this.id } });
-    await this.over;
+    if (this.close() && this.events > 0n) this.send({ case: "discardTurn", value: { $typeName: "toold.v1.DiscardTurn", turnId: this.id } });
+    if (this.events > 0n) await this.over;
   }
 
   /** Stops the calls of the turn. Each has its result all the same: end() returns it. `reason` is for the model. */

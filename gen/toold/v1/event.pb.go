@@ -2742,7 +2742,10 @@ type TurnEnded struct {
 	// From its first tool use to its end.
 	Wall *durationpb.Duration `protobuf:"bytes,4,opt,name=wall,proto3" json:"wall,omitempty"`
 	// The sum of the times that its calls ran.
-	Work          *durationpb.Duration `protobuf:"bytes,5,opt,name=work,proto3" json:"work,omitempty"`
+	Work *durationpb.Duration `protobuf:"bytes,5,opt,name=work,proto3" json:"work,omitempty"`
+	// A daemon that was started again has ended it, and has nothing of its model's message but the calls that were
+	// accepted. When the client sends the events again, the other calls run in another turn of the same turn_id.
+	Interrupted   bool `protobuf:"varint,6,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2810,6 +2813,13 @@ func (x *TurnEnded) GetWork() *durationpb.Duration {
 		return x.Work
 	}
 	return nil
+}
+
+func (x *TurnEnded) GetInterrupted() bool {
+	if x != nil {
+		return x.Interrupted
+	}
+	return false
 }
 
 // The client is to run a tool of its own, and to answer with one ClientToolResult.
@@ -3656,13 +3666,14 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12\x14\n" +
 	"\x05allow\x18\x04 \x01(\tR\x05allow\x12\x19\n" +
-	"\bmoved_to\x18\x05 \x01(\tR\amovedTo\"\x95\x02\n" +
+	"\bmoved_to\x18\x05 \x01(\tR\amovedTo\"\xb7\x02\n" +
 	"\tTurnEnded\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\rR\x05calls\x12=\n" +
 	"\boutcomes\x18\x02 \x03(\v2!.toold.v1.TurnEnded.OutcomesEntryR\boutcomes\x12\x18\n" +
 	"\abatches\x18\x03 \x01(\rR\abatches\x12-\n" +
 	"\x04wall\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wall\x12-\n" +
-	"\x04work\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04work\x1a;\n" +
+	"\x04work\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04work\x12 \n" +
+	"\vinterrupted\x18\x06 \x01(\bR\vinterrupted\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"b\n" +

@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from ._errors import ModelError, TooldError, error_of
-from ._ledger import Ledger, ended
+from ._ledger import Ledger
 from ._version import __version__
 from .v1 import daemon_pb2, daemon_pb2_grpc, event_pb2, options_pb2, session_pb2, session_pb2_grpc
 from .v1 import tool_pb2 as wire
@@ -112,70 +112,78 @@ class Client:
         """The stub of DaemonService."""
         return daemon_pb2_grpc.DaemonServiceStub(self._channel)
 
-    async def session(self, name="", roots=(), mode=None, env=None, on_question=None, tools=(), options=None):
+    async def session(
+        self, name="", roots=None, mode=None, env=None, on_question=None, tools=(), options=None, on_event=None, on_edit=None
+    ):
         """Attaches to the session of that name, or to a new one without a name, which ends when it is closed.
 
-        roots are its directories when it is new; the current one unless named. mode is one of MODES; options an Options message in
+        roots are its directories when it is new, and needed for a new one with a name; without one, the current directory. mode is one of MODES; options an Options message in
         which mode is set. on_question is called with each Question and returns True, False, or an Answer's fields as a dict; it may be
-        a coroutine function. Without it a call that would have to ask is denied. tools are Tools that run in this program.
+        a coroutine function. Without it a call that would have to ask is denied. tools are Tools that run in this program. on_event is
+        called with each event of the stream. on_edit(path, text) is called when a call has edited a buffer; without it there are none.
         """
         options = options or options_pb2.Options()
         if mode is not None:
             options.permission_mode = MODES[mode]
         attach = wire.Attach(
             session_id=name,
-            roots=[os.path.abspath(root) for root in roots or ["."]],
+            roots=[os.path.abspath(root) for root in (roots if roots is not None else [] if name else ["."])],
             env=env if env is not None else {},
             client=wire.ClientInfo(name="toold-python", version=__version__),
-            capabilities=wire.Capabilities(answers=on_question is not None, native_results=True),
+            capabilities=wire.Capabilities(answers=on_question is not None, buffers=on_edit is not None, native_results=True),
             client_tools=[t._wire() for t in tools],
             options=options,
         )
-        session = Session(self, attach, on_question, {t.name: t for t in tools})
+        session = Session(self, attach, on_question, {t.name: t for t in tools}, on_event, on_edit)
         await session._open()
         return session
 
     async def tools(self, format="native", session=""):
         """Returns the definitions of a session's tools, or of a new one's, as the API of that format takes them."""
         request = wire.ListToolsRequest(session_id=getattr(session, "id", session), format=FORMATS[format])
-        answer = await self._call(self.tools_service.ListTools, request)
+        answer = await self._call(tool_pb2_grpc.ToolServiceStub, "ListTools", request)
         return list(answer.tools) if format == "native" else json.loads(answer.definitions_json)
 
     async def output(self, session, call, offset=0, follow=False):
         """Yields the raw output of a call, as bytes, from an offset on; with follow until the call has ended."""
         request = wire.ReadOutputRequest(session_id=getattr(session, "id", session), tool_use_id=call, offset=offset, follow=follow)
-        async for part in self._stream(self.tools_service.ReadOutput, request):
+        async for part in self._stream(tool_pb2_grpc.ToolServiceStub, "ReadOutput", request):
             yield part.data
 
     async def watch(self, session, after=None):
         """Yields the events of a session, from the record after on, or live ones."""
         request = session_pb2.WatchRequest(session_id=getattr(session, "id", session), after_seq=after)
-        async for answer in self._stream(self.session_service.Watch, request):
+        async for answer in self._stream(session_pb2_grpc.SessionServiceStub, "Watch", request):
             yield answer.event
 
     async def diff(self, session, **which):
         """Returns the checkpoints of a session, newest first; which are fields of ListCheckpointsRequest."""
         request = session_pb2.ListCheckpointsRequest(session_id=getattr(session, "id", session), **which)
-        return list((await self._call(self.session_service.ListCheckpoints, request)).checkpoints)
+        return list((await self._call(session_pb2_grpc.SessionServiceStub, "ListCheckpoints", request)).checkpoints)
 
     async def undo(self, session, **what):
         """Puts back what calls have changed; what are fields of RestoreRequest, such as turn or tool_use_id."""
         request = session_pb2.RestoreRequest(session_id=getattr(session, "id", session), **what)
-        return await self._call(self.session_service.Restore, request)
+        return await self._call(session_pb2_grpc.SessionServiceStub, "Restore", request)
 
     async def info(self):
         """Returns what the daemon is, as GetInfoResponse."""
-        return await self._call(self.daemon_service.GetInfo, daemon_pb2.GetInfoRequest())
+        return await self._call(daemon_pb2_grpc.DaemonServiceStub, "GetInfo", daemon_pb2.GetInfoRequest())
 
-    async def _call(self, method, request):
+    async def _call(self, service, method, request, again=True):
+        channel = await self._dial()
         try:
-            return await method(request)
+            return await getattr(service(channel), method)(request)
         except grpc.aio.AioRpcError as e:
-            raise error_of(e) from None
+            error = error_of(e)
+        if error.code != "UNAVAILABLE" or not again:
+            raise error
+        await self._redial(channel)
+        return await self._call(service, method, request, again=False)
 
-    async def _stream(self, method, request):
+    async def _stream(self, service, method, request):
         try:
-            async for message in method(request):
+            async for message in getattr(service(await self._dial()), method)(request):
                 yield message
         except grpc.aio.AioRpcError as e:
             raise error_of(e) from None
@@ -199,16 +207,17 @@ class Tool:
 class Session:
     """A session of the daemon. While calls are under way or a turn is open, a lost stream is resumed, and nothing runs twice."""
 
-    def __init__(self, client, attach, on_question, tools):
+    def __init__(self, client, attach, on_question, tools, on_event, on_edit):
         self.id = ""  #: its name
         self.epoch = ""  #: changes when numbers of records may have been given twice
         self.attached = None  #: the newest Attached message
         self._client, self._attach, self._on_question, self._tools = client, attach, on_question, tools
+        self._on_event, self._on_edit = on_event, on_edit
         self._ledger = Ledger()
         self._outgoing = None  # of the stream; None: there is none
         self._ready = asyncio.Event()  # the stream is attached, or cannot be
         self._reader = None
-        self._calls, self._turns, self._running = {}, {}, {}
+        self._turns, self._running = {}, {}  # turns and single calls that have not ended, by their turn; calls of own tools
         self._asked, self._answers = set(), {}
         self._feeding = None  # the turn whose message is coming
         self._failed = None
@@ -233,24 +242,30 @@ class Session:
 
     def turn(self, id=None):
         """Begins a turn, which is fed with the events of a model's stream. id is its name; each needs its own."""
-        turn = Turn(self, id or uuid.uuid4().hex)
-        self._turns[turn.id] = turn
-        return turn
+        return Turn(self, id or uuid.uuid4().hex)
 
     async def call(self, name, input=None, id=None, timeout=None):
         """Asks for one call, a turn of its own, and returns it. input is a dict, or JSON text; timeout is in seconds."""
-        call = Call(self, id or "call-" + uuid.uuid4().hex)
-        use = wire.ToolUse(id=call.id, turn_id=call.id, name=name, input_json=input if isinstance(input, str) else json.dumps(input or {}))
+        turn = uuid.uuid4().hex
+        call = self._turns[turn] = Call(self, id or "call-" + turn)
+        use = wire.ToolUse(id=call.id, turn_id=turn, name=name, input_json=input if isinstance(input, str) else json.dumps(input or {}))
         if timeout is not None:
             use.timeout.FromNanoseconds(int(timeout * 1e9))
-        self._calls[call.id] = call
         await self._send(wire.ExecuteRequest(tool_use=use))
-        await self._send(wire.ExecuteRequest(end_turn=wire.EndTurn(turn_id=call.id)))
+        await self._send(wire.ExecuteRequest(end_turn=wire.EndTurn(turn_id=turn)))
         return call
 
     async def interrupt(self, reason=""):
         """Stops every open turn, but lets calls finish whose tool is not interruptible."""
         await self._send(wire.ExecuteRequest(interrupt=wire.Interrupt(reason=reason)))
+
+    async def buffer(self, path, text):
+        """Offers the unsaved text of a file, in place of what is on the disk; None: not any more. It needs on_edit."""
+        if text is None:
+            closed = self._ledger.buffers[path] = wire.BufferClosed(path=path)
+            await self._send(wire.ExecuteRequest(buffer_closed=closed))
+        else:
+            await self._send(wire.ExecuteRequest(buffer_changed=self._ledger.buffer(path, text)))
 
     async def close(self):
         """Ends the stream. What becomes of calls that are under way is decided by Options.on_disconnect."""
@@ -293,9 +308,13 @@ class Session:
                     error = TooldError("UNAVAILABLE", "", "the stream has ended")
                 except grpc.aio.AioRpcError as e:
                     error = error_of(e)
+                except TooldError as e:
+                    error = e
                 finally:
                     self._outgoing = None
-                if error.code != "UNAVAILABLE" or not self.id or not self._ledger.resumable():
+                if error.code == "OUT_OF_RANGE" and self.id and self._ledger.restart():
+                    continue
+                if error.code != "UNAVAILABLE" or not (self._ledger.resumable() if self.id else self._ledger.first()):
                     raise error
                 await self._client._redial(channel)
         except (TooldError, OSError) as e:
@@ -320,6 +339,8 @@ class Session:
         try:
             while (event := await stream.read()) is not grpc.aio.EOF:
                 if event.HasField("attached"):
+                    if self.epoch not in ("", event.attached.epoch) and self._ledger.last:
+                        raise TooldError("OUT_OF_RANGE", "", "the records have other numbers now")
                     self._attached(event.attached, outgoing)
                 self._take(event)
             if await stream.code() != grpc.StatusCode.OK:
@@ -353,22 +374,21 @@ class Session:
     def _fail(self, error):
         self._failed = error
         self._ledger.forget()
-        for waiting in list(self._calls.values()) + list(self._turns.values()):
-            waiting._end(error)
-        self._calls, self._turns = {}, {}
+        turns, self._turns = self._turns, {}
+        for turn in turns.values():
+            turn._end(error)
 
     def _take(self, event):
         """Passes an event on to whom it concerns."""
         if not self._ledger.confirm(event):
             return
+        if self._on_event is not None:
+            self._on_event(event)
         kind = event.WhichOneof("event")
         about = getattr(event, kind)
         id = getattr(about, "tool_use_id", "")
-        turn = self._turns.get(event.turn_id or _named(about))
-        call = self._calls.get(id) if event.turn_id in ("", id) else None
-        for receiver in (call, turn):
-            if receiver is not None:
-                receiver._take(event)
+        if (turn := self._turns.get(event.turn_id or _named(about))) is not None:
+            turn._take(event)
         if kind == "question" and about.question_id not in self._asked:
             self._asked.add(about.question_id)
             self._start(self._answer(about))
@@ -376,12 +396,19 @@ class Session:
             self._start(self._say(answer=self._answers[about.question_id]))
         elif kind == "question_withdrawn" or kind == "started":
             self._answers.pop(getattr(about, "question_id", ""), None)
-        elif kind == "client_tool_use" and (event.turn_id, id) not in self._running:  # else it is sent again after a break
-            self._running[event.turn_id, id] = self._start(self._run(event.turn_id, about))
-        elif kind == "client_tool_cancel" and (event.turn_id, id) in self._running:
-            self._running[event.turn_id, id].cancel()
-        if call is not None and ended(event):
-            del self._calls[id]
+        elif kind == "client_tool_use":
+            run = self._running.get((event.turn_id, id))
+            if run is None:
+                self._running[event.turn_id, id] = self._start(self._run(event.turn_id, about))
+            elif run.done():  # it is asked for again after a break
+                self._start(self._say(client_tool_result=run.result()))
+        elif kind in ("client_tool_cancel", "tool_result") and (event.turn_id, id) in self._running:
+            self._running.pop((event.turn_id, id)).cancel()
+        elif kind == "buffer_edit":
+            self._start(self._edit(event.turn_id, about))
+        elif kind == "save_buffers":  # the program saves its files when it will
+            saved = wire.BuffersSaved(tool_use_id=id, turn_id=event.turn_id, unsaved=about.paths)
+            self._start(self._say(buffers_saved=saved))
         if kind == "turn_ended":
             self._turns.pop(event.turn_id, None)
 
@@ -408,9 +435,22 @@ class Session:
         except Exception as e:  # whatever it is, the model is told
             result.is_error = True
             result.content.append(event_pb2.Content(text=str(e) or type(e).__name__))
-        finally:
-            self._running.pop((turn, use.tool_use_id), None)
         await self._send(wire.ExecuteRequest(client_tool_result=result))
+        return result
+
+    async def _edit(self, turn, edit):
+        """Makes a call's edits in a buffer, and confirms them."""
+        done = wire.BufferEdited(tool_use_id=edit.tool_use_id, turn_id=turn)
+        buffer = self._ledger.buffers.get(edit.path)
+        if getattr(buffer, "version", None) != edit.version:
+            done.error = "the text has changed meanwhile"
+            return await self._say(buffer_edited=done)
+        text = buffer.content.encode()
+        for e in edit.edits:
+            text = text[: e.offset] + e.text.encode() + text[e.offset + e.length :]
+        done.version = self._ledger.buffer(edit.path, text.decode()).version
+        await self._say(buffer_edited=done)
+        await _given_by(self._on_edit, edit.path, text.decode())
 
 
 class _Waiting:
@@ -447,6 +487,8 @@ class Turn(_Waiting):
         if coming not in (None, self) and not coming._over.is_set():
             raise RuntimeError("another turn is being fed: end or discard it first")
         self._session._feeding = self
+        if not self._over.is_set():
+            self._session._turns[self.id] = self
         text = event if isinstance(event, str) else json.dumps(_plain(event))
         request = wire.ExecuteRequest(model_event=wire.ModelEvent(turn_id=self.id, index=self._index, json=text))
         self._index += 1
@@ -457,18 +499,22 @@ class Turn(_Waiting):
 
         They are those of the model's API: for Anthropic one message of the user, which holds the results, for OpenAI messages of the
         role tool or output items. Without a call the list is empty. A message that has not ended is ended: calls that are not whole
-        never run. Raises ModelError if the model's API has reported an error.
+        never run. Raises ModelError if the model's API has reported an error, or the message cannot be read.
         """
         if self._index and not self._over.is_set():
             await self._session._send(wire.ExecuteRequest(end_turn=wire.EndTurn(turn_id=self.id)))
             await self._wait()
         for notice in self.notices:
-            if notice.code == "model_failed":
-                raise ModelError(notice.message)
+            if notice.code in ("model_failed", "invalid_model_event"):
+                raise ModelError(notice.code, notice.message)
         items = [json.loads(r.native_json) for r in sorted(self.results, key=lambda r: r.index) if r.native_json]
         if items and items[0].get("type") == "tool_result":
             return [{"role": "user", "content": items}]
         return items
+
+    async def cancel(self, reason=""):
+        """Stops the calls of the turn, which have their results all the same. reason is for the model."""
+        await self._session._send(wire.ExecuteRequest(cancel=wire.Cancel(turn_id=self.id, reason=reason)))
 
     async def discard(self):
         """Throws the turn away, because the model's message broke off and will be asked for again."""
@@ -512,14 +558,12 @@ class Call(_Waiting):
             yield event
 
     def _take(self, event):
-        if event.HasField("progress") and self._events.qsize() >= _UNREAD:
+        if self._over.is_set() or event.HasField("progress") and self._events.qsize() >= _UNREAD:
             return  # output has all of it
         self._events.put_nowait(event)
         if event.HasField("tool_result"):
             self._result = event.tool_result
             self._end()
-        elif ended(event) == self.id:
-            self._end(TooldError("ALREADY_EXISTS", "duplicate_id", event.notice.message))
 
     def _end(self, error=None):
         super()._end(error)
@@ -584,11 +628,11 @@ def _token_in(file):
     raise TooldError("INVALID_ARGUMENT", "", f"the token file {file} has no token")
 
 
-async def _given_by(function, argument):
+async def _given_by(function, *arguments):
     """What a function of the program gives, which may wait: a coroutine function here, another one on a thread of its own."""
     if inspect.iscoroutinefunction(function):
-        return await function(argument)
-    given = await asyncio.to_thread(function, argument)
+        return await function(*arguments)
+    given = await asyncio.to_thread(function, *arguments)
     return await given if inspect.isawaitable(given) else given
 
 

@@ -14,8 +14,11 @@ class TooldError(Exception):
         self.code, self.reason, self.message, self.metadata = code, reason, message, dict(metadata or {})
 
 
-class ModelError(Exception):
-    """The model's API has reported an error in place of the rest of its message; the turn was discarded."""
+class ModelError(TooldError):
+    """A model's message that cannot be used: its API has reported an error (model_failed), or it cannot be read (invalid_model_event)."""
+
+    def __init__(self, reason, message):
+        super().__init__("ABORTED" if reason == "model_failed" else "INVALID_ARGUMENT", reason, message)
 
 
 def error_of(e):

@@ -17,6 +17,19 @@ class Ledger:
         self.calls = set()  # (turn, id) of those that have no result
         self.turns = set()  # those that were not ended or discarded
         self.tries = 0
+        self.buffers = {}  # the newest text of each, by path, or that it was closed
+        self.repeated = {}  # by (turn, id) of calls that were sent again on this stream: the kinds of events that have come
+
+    def buffer(self, path, text):
+        """Keeps a text, and returns it under its new version."""
+        version = getattr(self.buffers.get(path), "version", 0) + 1
+        self.buffers[path] = wire.BufferChanged(path=path, version=version, content=text)
+        return self.buffers[path]
+
+    def restart(self):
+        """Begins with the first record again, because they have other numbers now; false: that is so already."""
+        was, self.last = self.last, 0
+        return was > 0
 
     def begin(self, asked, attached):
         self.last = asked.after_seq if asked.HasField("after_seq") else attached.last_seq
@@ -31,7 +44,7 @@ class Ledger:
         elif kind == "model_event":
             self.turns.add(message.turn_id)
         elif kind == "end_turn":
-            if not any(r.model_event.turn_id == message.turn_id for r in self.kept if r.HasField("model_event")):
+            if not self.has_events(message.turn_id):
                 self.turns.discard(message.turn_id)  # else its calls are known to the daemon alone
         elif kind == "discard_turn":
             self.turns.discard(message.turn_id)
@@ -43,21 +56,42 @@ class Ledger:
         self.kept.append(request)
 
     def confirm(self, event):
-        """Takes note of an event; false: it is a record that has come before."""
-        if event.seq:
-            if event.seq <= self.last and not event.accepted.replayed and event.WhichOneof("event") != "tool_result":
+        """Takes note of an event; false: it is not to be passed on."""
+        # The daemon may send records of a call that was sent again twice: as missed ones, and for the call that it knows.
+        about = event.accepted.tool_use_id or event.started.tool_use_id or event.tool_result.tool_use_id
+        kinds = self.repeated.get((event.turn_id, about), None)
+        if kinds is not None:
+            if event.WhichOneof("event") in kinds:
                 return False
+            kinds.add(event.WhichOneof("event"))
+        if event.seq:
             self.tries = 0
             self.last = max(self.last, event.seq)
         if over := ended(event):
             self.calls = {(turn, id) for turn, id in self.calls if id != over or not in_turn(event, turn)}
+        if event.turn_ended.interrupted and self.has_events(event.turn_id):
+            return False  # of a message that the daemon has lost: another turn of the name follows
         if event.HasField("turn_ended"):
             self.turns.discard(event.turn_id)
         self.kept = [request for request in self.kept if not confirms(event, request)]
         return True
 
+    def has_events(self, turn):
+        return any(r.model_event.turn_id == turn for r in self.kept if r.HasField("model_event"))
+
     def unconfirmed(self):
-        return list(self.kept)
+        self.repeated = {(r.tool_use.turn_id, use_id(r.tool_use)): set() for r in self.kept if r.HasField("tool_use")}
+        closed = wire.BufferClosed
+        texts = [
+            wire.ExecuteRequest(buffer_closed=b) if isinstance(b, closed) else wire.ExecuteRequest(buffer_changed=b)
+            for b in self.buffers.values()
+        ]
+        return texts + self.kept
+
+    def first(self):
+        """Whether it is tried once more to attach for the first time: the connection may have been an old one."""
+        self.tries += 1
+        return self.tries == 1
 
     def resumable(self):
         self.tries += 1
