@@ -275,7 +275,11 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	if st.answers {
 		at.s.asker.askAgain(its)
 	}
-	st.hello = at.hello(its, standing, st.sent)
+	missed := at.missed(st.sent)
+	if !st.companion && a.AfterSeq == nil {
+		missed = append(missed, its.unseen()...)
+	}
+	st.hello = at.hello(its, append(slices.Clip(standing.warnings), missed...))
 	return nil
 }
 
@@ -316,13 +320,13 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 	}
 }
 
-// hello describes the session to a stream that attaches behind the record after.
-func (at *attachments) hello(its *state, st *policySnapshot, after uint64) *tooldv1.Attached {
+// hello describes the session to a stream that attaches.
+func (at *attachments) hello(its *state, warnings []settings.Warning) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
 		Features: features, Roots: convert.Each(at.s.meta.Roots, convert.Clean),
 	}
-	hello.Warnings, hello.WarningDetails = convert.Warnings(append(slices.Clip(st.warnings), at.missed(after)...))
+	hello.Warnings, hello.WarningDetails = convert.Warnings(warnings)
 	for _, t := range its.ledger.openTurns() {
 		hello.OpenTurns = append(hello.OpenTurns, &tooldv1.OpenTurn{Turn: t.number, TurnId: t.id, OpenToolUseIds: t.openIDs(), ModelEvents: t.modelEvents})
 	}

@@ -277,6 +277,14 @@ func (at *attachments) missed(after uint64) (warnings []settings.Warning) {
 	return warnings
 }
 
+// unseen returns a warning for each open turn, for a client that has not asked for the records that there are.
+func (its *state) unseen() (warnings []settings.Warning) {
+	for _, t := range its.ledger.openTurns() {
+		warnings = append(warnings, inDaemon(fmt.Sprintf("The turn %q is open, and what there is of it so far is not sent: attach with after_seq to receive it.", t.id)))
+	}
+	return warnings
+}
+
 // sendEnd answers for a call whose records are all gone: that it was accepted before, and how it
 // ended. It is not run again. None of that has a number.
 func (st *stream) sendEnd(key string) error {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,11 @@ func TestEveryRecordOnce(t *testing.T) {
 	}
 }
 
+// speaksOfTurn reports whether a warning is about an open turn.
+func speaksOfTurn(warning string) bool {
+	return strings.Contains(warning, "is open, and what there is of it so far is not sent")
+}
+
 // TestResumeOnTheMainStream: a stream that breaks ends no turn; the next one is told of it, gets what it missed, and
 // tool uses that it sends again do not run again.
 func TestResumeOnTheMainStream(t *testing.T) {
@@ -99,6 +105,18 @@ func TestResumeOnTheMainStream(t *testing.T) {
 	open := hello.GetOpenTurns()
 	if len(open) != 1 || open[0].GetTurn() != 1 || len(open[0].GetOpenToolUseIds()) != 1 || open[0].GetOpenToolUseIds()[0] != "a" {
 		t.Errorf("open turns %v, want turn 1 with a", open)
+	}
+	if warned := hello.GetWarnings(); slices.ContainsFunc(warned, speaksOfTurn) {
+		t.Errorf("a client that asks for the records is warned: %q", warned)
+	}
+	other := h.converse()
+	if warned := other.attach(&tooldv1.Attach{SessionId: "s", Role: tooldv1.Role_ROLE_COMPANION}).GetWarnings(); slices.ContainsFunc(warned, speaksOfTurn) {
+		t.Errorf("a companion is warned: %q", warned)
+	}
+	c.cancel()
+	c = h.converse()
+	if warned := c.attach(&tooldv1.Attach{SessionId: "s"}).GetWarnings(); !slices.ContainsFunc(warned, speaksOfTurn) {
+		t.Errorf("a client that does not ask for the records is not told what it misses: %q", warned)
 	}
 	c.pass("a", reads)
 	again := c.until("a accepted")

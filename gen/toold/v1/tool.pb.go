@@ -641,7 +641,7 @@ type Attach struct {
 	// [A-Za-z0-9._-]{1,64}. Unknown, without roots: NOT_FOUND.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The last sequence number that the client has. Unset: live from now on (open questions are asked again all the
-	// same). 0: everything that is kept. Beyond the end: OUT_OF_RANGE.
+	// same), and a main stream is warned of each turn that is open. 0: everything that is kept. Beyond the end: OUT_OF_RANGE.
 	AfterSeq *uint64 `protobuf:"varint,2,opt,name=after_seq,json=afterSeq,proto3,oneof" json:"after_seq,omitempty"`
 	// Absolute paths of directories; the first is the working directory. Only when the session is new.
 	Roots []string `protobuf:"bytes,3,rep,name=roots,proto3" json:"roots,omitempty"`

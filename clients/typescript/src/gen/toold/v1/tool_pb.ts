@@ -176,7 +176,7 @@ export type Attach = Message<"toold.v1.Attach"> & {
 
   /**
    * The last sequence number that the client has. Unset: live from now on (open questions are asked again all the
-   * same). 0: everything that is kept. Beyond the end: OUT_OF_RANGE.
+   * same), and a main stream is warned of each turn that is open. 0: everything that is kept. Beyond the end: OUT_OF_RANGE.
    *
    * @generated from field: optional uint64 after_seq = 2;
    */
