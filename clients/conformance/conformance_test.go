@@ -344,7 +344,7 @@ func summary(items any) string {
 				return id + ":" + strings.TrimSpace(summary(v["content"])+summary(v["output"]))
 			}
 		}
-		return summary(v["content"]) + summary(v["text"])
+		return summary(v["content"]) + summary(v["text"]) + summary(v["stdout"])
 	case string:
 		return v
 	}

@@ -178,7 +178,7 @@ func node(t *testing.T) (program, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"typescript", "@anthropic-ai/sdk", "openai"} {
+	for _, name := range []string{"typescript", "@anthropic-ai/sdk", "openai", "ai", "@openai/agents", "@ai-sdk/anthropic"} {
 		if _, err := os.Stat(filepath.Join(packages, name)); err != nil {
 			lacking(t, `the packages of clients/typescript, which "make clients" installs`)
 		}

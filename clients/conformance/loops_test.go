@@ -12,13 +12,18 @@ import (
 // TestLoops runs the agents' loops that the READMEs of the libraries show, as they stand there, against recorded streams of the
 // models' APIs: a file is read and edited, and a command runs.
 func TestLoops(t *testing.T) {
-	for _, c := range []struct{ file, in string }{
-		{"anthropic.js", "../typescript/README.md"},
-		{"responses.js", "../typescript/README.md"},
-		{"chat.js", "../typescript/README.md"},
-		{"messages.py", "../python/README.md"},
-		{"responses.py", "../python/README.md"},
-		{"chat.py", "../python/README.md"},
+	const ts, py = "../typescript/README.md", "../python/README.md"
+	const all = "112323" // the digits at the end of the ids of calls and results, in the order of the conversation
+	for _, c := range []struct{ file, in, order string }{
+		{"anthropic.js", ts, all},
+		{"chat.js", ts, all},
+		{"messages.py", py, all},
+		{"chat.py", py, all},
+		{"runner.js", ts, "23"}, // it sends only what is new
+		{"ai.js", ts, all},
+		{"responses.js", ts, "112233"}, // the model asks for the patch and the command one after the other
+		{"responses.py", py, "112233"},
+		{"agents.js", ts, "112233"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
@@ -26,7 +31,7 @@ func TestLoops(t *testing.T) {
 			if lines := strings.Count(code, "\n"); lines >= 25 {
 				t.Errorf("%d lines, want less than 25", lines)
 			}
-			runsTheTask(t, c.file, code)
+			runsTheTask(t, c.file, code, c.order)
 		})
 	}
 }
@@ -45,7 +50,7 @@ func shown(t *testing.T, document, name string) string {
 }
 
 // runsTheTask runs an agent, which gets its task as an argument, and checks what the recorded streams ask for.
-func runsTheTask(t *testing.T, name, code string) {
+func runsTheTask(t *testing.T, name, code, order string) {
 	h := newHome(t)
 	m := newModel(t, h.root)
 	h.write("greeting.txt", "Hello, world\n")
@@ -78,22 +83,22 @@ func runsTheTask(t *testing.T, name, code string) {
 	if got := h.read("counted"); got != "15\n" {
 		t.Errorf("the command has counted %q, want once 15: after the edit", got)
 	}
-	checkConversation(t, m.conversation())
+	checkConversation(t, m.conversation(), order)
 }
 
 // checkConversation: behind each of the model's calls stands its result, once, and what the command has printed.
-func checkConversation(t *testing.T, conversation []any) {
+func checkConversation(t *testing.T, conversation []any, want string) {
 	whole, err := json.MarshalIndent(conversation, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids := regexp.MustCompile(`"(?:tool_use_id|tool_call_id|call_id|id)": "((?:toolu|call)_0[123])"`).FindAllSubmatch(whole, -1)
-	var order []string
+	got := ""
 	for _, id := range ids {
-		order = append(order, string(id[1][len(id[1])-1:]))
+		got += string(id[1][len(id[1])-1:])
 	}
-	if got := strings.Join(order, ""); got != "112323" {
-		t.Errorf("calls and results in the order %s, want 112323:\n%s", got, whole)
+	if got != want {
+		t.Errorf("calls and results in the order %s, want %s:\n%s", got, want, whole)
 	}
 	if !strings.Contains(string(whole), `15\n`) || strings.Contains(string(whole), `"is_error": true`) {
 		t.Errorf("the model did not get what the command has printed:\n%s", whole)
