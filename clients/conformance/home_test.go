@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toold/toold/clients/clienttest"
 )
 
 // debian is the interpreter whose packages the Python library works with.
@@ -172,7 +174,7 @@ func node(t *testing.T) (program, dir string) {
 	t.Helper()
 	program, err := exec.LookPath("node")
 	if err != nil {
-		lacking(t, "Node 20 or newer")
+		clienttest.Lacking(t, "Node 20 or newer")
 	}
 	packages, err := filepath.Abs("../typescript/node_modules")
 	if err != nil {
@@ -180,7 +182,7 @@ func node(t *testing.T) (program, dir string) {
 	}
 	for _, name := range []string{"typescript", "@anthropic-ai/sdk", "openai", "ai", "@openai/agents", "@ai-sdk/anthropic"} {
 		if _, err := os.Stat(filepath.Join(packages, name)); err != nil {
-			lacking(t, `the packages of clients/typescript, which "make clients" installs`)
+			clienttest.Lacking(t, `the packages of clients/typescript, which "make clients" installs`)
 		}
 	}
 	dir = filepath.Join(workplace, "typescript")
@@ -193,7 +195,7 @@ func node(t *testing.T) (program, dir string) {
 func python(t *testing.T) (program, path string) {
 	t.Helper()
 	if exec.Command(debian, "-c", "import grpc.aio, google.protobuf").Run() != nil {
-		lacking(t, "Debian's python3-grpcio and python3-protobuf")
+		clienttest.Lacking(t, "Debian's python3-grpcio and python3-protobuf")
 	}
 	source, err := filepath.Abs("../python/src")
 	if err != nil {
@@ -204,13 +206,4 @@ func python(t *testing.T) (program, path string) {
 		t.Fatal(err)
 	}
 	return debian, source + string(os.PathListSeparator) + sdk
-}
-
-// lacking skips a test for want of something, or fails it where CI has promised that everything is there.
-func lacking(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("TOOLD_CI") != "" {
-		t.Fatalf("this test needs %s", what)
-	}
-	t.Skipf("this test needs %s", what)
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/toold/toold/clients/clienttest"
 )
 
 // debian is the interpreter whose packages the library works with.
@@ -14,7 +16,7 @@ const debian = "/usr/bin/python3"
 
 func TestPython(t *testing.T) {
 	if exec.Command(debian, "-c", "import grpc.aio, google.protobuf, setuptools, wheel, venv, ensurepip").Run() != nil {
-		lacking(t, "Debian's python3-grpcio, python3-protobuf, python3-venv, python3-setuptools and python3-wheel")
+		clienttest.Lacking(t, "Debian's python3-grpcio, python3-protobuf, python3-venv, python3-setuptools and python3-wheel")
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source") // installing writes beside the source
@@ -37,11 +39,11 @@ func TestPython(t *testing.T) {
 func TestStubs(t *testing.T) {
 	for _, program := range []string{"protoc", "grpc_python_plugin"} {
 		if _, err := exec.LookPath(program); err != nil {
-			lacking(t, "protoc and its Python plugin (Debian: protobuf-compiler, protobuf-compiler-grpc, libprotobuf-dev)")
+			clienttest.Lacking(t, "protoc and its Python plugin (Debian: protobuf-compiler, protobuf-compiler-grpc, libprotobuf-dev)")
 		}
 	}
 	if exec.Command(debian, "-c", "import google.protobuf").Run() != nil {
-		lacking(t, "Debian's python3-protobuf")
+		clienttest.Lacking(t, "Debian's python3-protobuf")
 	}
 	dir := t.TempDir()
 	run(t, "mkdir", "-p", dir+"/clients")
@@ -72,13 +74,4 @@ func run(t *testing.T, program string, args ...string) {
 	if output, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %q: %v\n%s", program, args, err, output)
 	}
-}
-
-// lacking skips a test for want of something, or fails it where CI has promised that everything is there.
-func lacking(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("TOOLD_CI") != "" {
-		t.Fatalf("this test needs %s", what)
-	}
-	t.Skipf("this test needs %s", what)
 }
