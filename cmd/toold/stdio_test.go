@@ -170,6 +170,32 @@ func (c *lineClient) use(id any, name, input string) {
 	c.request(nil, "$/send", fmt.Sprintf(`{"id":%s,"message":{"tool_use":{"id":"call","name":%q,"input_json":%q}}}`, stream, name, input))
 }
 
+// TestStdioBeginsWhereItIs: a session for which the client names no folder begins in the bridge's, wherever the daemon was started.
+func TestStdioBeginsWhereItIs(t *testing.T) {
+	t.Parallel()
+	c := speakLines(t)
+	elsewhere := filepath.Join(c.root, "elsewhere")
+	if err := os.Mkdir(elsewhere, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := self(t, t.Context(), c.environ, elsewhere, "start").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	where := func(line string) {
+		t.Helper()
+		if want := c.root + `\n`; !strings.Contains(line, want) {
+			t.Errorf("it begins elsewhere than in %s: %s", c.root, line)
+		}
+	}
+	c.request(1, "ToolService/RunTool", `{"name":"Bash","input":{"command":"pwd"}}`)
+	where(c.until(`"tool_result"`).text)
+	c.request(2, "ToolService/Execute", `{"attach":{}}`)
+	c.use(2, "Bash", `{"command":"pwd"}`)
+	where(c.until(`"tool_result"`).text)
+	c.request(3, "ToolService/Execute", `{"tool_use":{"id":"call","name":"Bash","input":{"command":"pwd"}}}`)
+	where(c.until(`"tool_result"`).text)
+}
+
 // TestStdioServesEveryMethod asks for each method of the contract with nothing. Whatever comes, the method is known, and the bridge
 // goes on.
 func TestStdioServesEveryMethod(t *testing.T) {

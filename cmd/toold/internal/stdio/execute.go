@@ -83,7 +83,7 @@ func (s *server) execute(ctx context.Context, x *exchange, _ protoreflect.Method
 	e := x.execute
 	attach := e.first.GetAttach()
 	if attach == nil {
-		attach = &tooldv1.Attach{}
+		attach = &tooldv1.Attach{Roots: s.here}
 	}
 	session, err := toold.Open(ctx, s.dial, attach)
 	if err != nil {

@@ -44,6 +44,7 @@ const maxOpen = 1024
 // A server serves one client.
 type server struct {
 	dial toold.Dial
+	here []string // the root of a session for which none is named: the directory of the bridge; none beside a daemon elsewhere
 	out  *writer
 	work sync.WaitGroup // requests that are under way
 
@@ -68,6 +69,9 @@ func Serve(ctx context.Context, console *cli.Console, daemon *connect.Finder) er
 	pipes := make(chan os.Signal, 1)      // never received from: a client that went away is an error of the write
 	signal.Notify(pipes, syscall.SIGPIPE) // to the end of the process: something may still be written then
 	s := &server{dial: daemon.Redial(nil), out: &writer{out: console.Stdout, broken: cancel}, open: map[string]*exchange{}}
+	if dir, err := os.Getwd(); err == nil && daemon.Remote.Address == "" {
+		s.here = []string{dir}
+	}
 	go awaitHangUp(console.Stdout, cancel)
 	read := make(chan error, 1)
 	go func() { read <- s.read(ctx, console.Stdin) }() // a Read that waits goes on waiting: the process ends first
@@ -193,6 +197,7 @@ func (s *server) call(ctx context.Context, r request) *failure {
 	if failed := decode(r.Params, in); failed != nil {
 		return failed
 	}
+	s.place(in)
 	ctx, cancel := context.WithCancel(ctx)
 	x := &exchange{id: r.ID, cancel: cancel}
 	serve := s.unary
@@ -218,6 +223,21 @@ func (s *server) call(ctx context.Context, r request) *failure {
 		s.out.result(x.id, result)
 	})
 	return nil
+}
+
+// place has a new session begin in the directory of the bridge if the client names no other. The daemon would let it begin in its own,
+// which is the one in which it was started.
+func (s *server) place(in protoreflect.ProtoMessage) {
+	switch m := in.(type) {
+	case *tooldv1.RunToolRequest:
+		if m.GetSessionId() == "" && len(m.GetRoots()) == 0 {
+			m.Roots = s.here
+		}
+	case *tooldv1.ExecuteRequest:
+		if a := m.GetAttach(); a != nil && a.GetSessionId() == "" && len(a.GetRoots()) == 0 {
+			a.Roots = s.here
+		}
+	}
 }
 
 func (s *server) enter(x *exchange) *failure {
