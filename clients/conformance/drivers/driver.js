@@ -32,7 +32,9 @@ class Seen {
   async ask() {
     this.count("asked");
     await this.until(() => this.answers.length > 0);
-    return { decision: this.answers.length > 1 ? this.answers.shift() : this.answers[0] };
+    const said = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+    if (said === "fails") throw new Error("there is no terminal");
+    return { decision: decisions[said] };
   }
 
   async hold(_, { signal }) {
@@ -65,7 +67,7 @@ const verbs = {
     if (!clients.has(client)) await verbs.connect(client);
     const s = new Seen();
     if (questions) {
-      if (decisions[questions]) s.answers.push(decisions[questions]);
+      if (questions !== "held") s.answers.push(questions);
       options.onQuestion = () => s.ask();
     }
     if (buffers) options.onEdit = (_, text) => s.note(() => s.texts.push(text));
@@ -98,7 +100,7 @@ const verbs = {
     return String(s.counts[what]);
   },
   epochs: (of) => String(seen.get(of).epochs.size),
-  answer: (of, said) => seen.get(of).note(() => seen.get(of).answers.push(decisions[said])),
+  answer: (of, said) => seen.get(of).note(() => seen.get(of).answers.push(said)),
   finish: (of, text) => seen.get(of).note(() => seen.get(of).texts.push(text)),
   buffer: (of, path, text) => sessions.get(of).buffer(path, text),
   async edited(of) {

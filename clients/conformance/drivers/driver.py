@@ -53,7 +53,7 @@ class Seen:
     async def ask(self, question):
         self.count("asked")
         await self.until(lambda: self.answers)
-        return self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        return decisions[self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)]  # "fails" is none
 
     async def hold(self, _):
         self.count("ran")
@@ -74,6 +74,7 @@ class Seen:
         raise ValueError("out of order")
 
 
+decisions = {"yes": True, "no": False}
 clients, sessions, seen, things = {}, {}, {}, {}
 
 
@@ -87,7 +88,7 @@ async def session(as_, client, questions=None, tools=(), buffers=False, **option
         await connect(client)
     s = Seen()
     if questions:
-        s.answers += [] if questions == "held" else [questions == "yes"]
+        s.answers += [] if questions == "held" else [questions]
         options["on_question"] = s.ask
     number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     schemas = {"double": number, "hold": {"type": "object"}, "fail": {"type": "object"}}
@@ -155,7 +156,7 @@ async def epochs(of):
 
 
 async def answer(of, said):
-    seen[of].note(lambda: seen[of].answers.append(said == "yes"))
+    seen[of].note(lambda: seen[of].answers.append(said))
 
 
 async def finish(of, text):

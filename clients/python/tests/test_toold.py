@@ -2,6 +2,7 @@
 
 toold is on PATH; each test has a home of its own."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -9,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from contextlib import suppress
 
 import toold
 import toold.sync
+from toold.v1 import event_pb2
 from toold.v1 import tool_pb2 as wire
 
 
@@ -58,17 +61,53 @@ class Home(unittest.IsolatedAsyncioTestCase):
                     break
             self.assertEqual(seen, sorted(set(seen)))
 
-    async def test_fields_of_an_answer(self):
-        asked = []
+    async def test_answers(self):
+        """A question is answered whatever on_question does, and a yes only if it says so."""
 
-        async def ask(question):
-            asked.append(question.title)
-            return {"decision": wire.DECISION_DENY, "message": "Use another name."}
+        async def cancelled():
+            raise asyncio.CancelledError
 
-        async with await toold.connect() as client, await client.session(on_question=ask) as session:
-            result = await (await session.call("Write", {"file_path": os.path.join(self.root, "a"), "content": "x"})).result()
-            self.assertIn("Use another name.", result.content[0].text)
-            self.assertEqual(len(asked), 1)
+        def rule(name):
+            return {"decision": "allow", "remember": [{"rule": "Bash(x *)", "list": name, "scope": "SCOPE_SESSION"}]}
+
+        for answer, text, failed in [
+            (lambda: True, "ran", False),
+            (lambda: {"decision": "allow"}, "ran", False),
+            (lambda: {"decision": wire.DECISION_ALLOW}, "ran", False),
+            (lambda: {"decision": "allow", "updated_input": {"command": "echo >a; echo changed"}}, "changed", False),
+            (lambda: rule("allow"), "ran", False),
+            (lambda: rule("none"), 'the list "allow"', True),
+            (lambda: False, "did not allow", False),
+            (lambda: {"decision": "deny", "message": "Use another name."}, "Use another name.", False),
+            (lambda: {"decision": wire.DECISION_DENY}, "did not allow", False),
+            (lambda: None, "not None", True),
+            (lambda: 1, "not 1", True),
+            (lambda: "yes", "not 'yes'", True),
+            (lambda: {}, "not {}", True),
+            (lambda: {"decision": "allow", "remembers": []}, "remembers", True),
+            (lambda: {"decision": []}, "could not ask", True),
+            (lambda: sys.exit("no terminal"), "could not ask: no terminal", True),
+            (cancelled, "could not ask", True),
+        ]:
+            logged = self.assertLogs("toold", "ERROR") if failed else suppress()
+            async with await toold.connect() as client, await client.session(on_question=lambda _, answer=answer: answer()) as session:
+                with logged:
+                    result = await asyncio.wait_for((await session.call("Bash", {"command": "echo >a; echo ran"})).result(), 60)
+                self.assertIn(text, result.content[0].text)
+
+    async def test_results_of_own_tools(self):
+        content = event_pb2.Content(text="a text")
+        for given, text in [(lambda: "a text", "a text"), (lambda: [content], "a text"), (dict, "not dict"), (lambda: None, "not NoneType"), (sys.exit, "SystemExit")]:
+            tool = toold.Tool("own", "A tool.", {"type": "object"}, lambda _, given=given: given(), read_only=True)
+            async with await toold.connect() as client, await client.session(tools=[tool]) as session:
+                result = await (await session.call("own")).result()
+                self.assertIn(text, result.content[0].text)
+
+    async def test_on_event_fails(self):
+        async with await toold.connect() as client:
+            async with await client.session(on_event=lambda event: event.HasField("accepted") and {}["accepted"]) as session:
+                with self.assertRaises(KeyError):
+                    await (await session.call("Bash", {"command": "echo"})).result()
 
     async def test_not_installed(self):
         os.environ["PATH"] = self.dir

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import ipaddress
 import json
+import logging
 import os
 import uuid
 from contextlib import suppress
@@ -39,6 +40,8 @@ MODES = {
     "dontAsk": options_pb2.PERMISSION_MODE_DONT_ASK,
     "bypassPermissions": options_pb2.PERMISSION_MODE_BYPASS_PERMISSIONS,
 }
+
+_DECISIONS = {True: wire.DECISION_ALLOW, "allow": wire.DECISION_ALLOW, False: wire.DECISION_DENY, "deny": wire.DECISION_DENY}
 
 #: How many events of a call are kept for who iterates over them, before progress is dropped.
 _UNREAD = 1000
@@ -317,11 +320,11 @@ class Session:
                 if error.code != "UNAVAILABLE" or not (self._ledger.resumable() if self.id else self._ledger.first()):
                     raise error
                 await self._client._redial(channel)
-        except (TooldError, OSError) as e:
-            self._fail(e)
         except asyncio.CancelledError:
             self._fail(TooldError("CANCELLED", "", "the session was closed"))
             raise
+        except Exception as e:  # also of on_event: whoever waits is told
+            self._fail(e)
         finally:
             self._ready.set()
 
@@ -387,13 +390,15 @@ class Session:
         kind = event.WhichOneof("event")
         about = getattr(event, kind)
         id = getattr(about, "tool_use_id", "")
-        if (turn := self._turns.get(event.turn_id or _named(about))) is not None:
+        if (turn := self._turns.get(event.turn_id or kind == "notice" and _detail(about, "turn_id"))) is not None:
             turn._take(event)
         if kind == "question" and about.question_id not in self._asked:
             self._asked.add(about.question_id)
             self._start(self._answer(about))
         elif kind == "question" and about.question_id in self._answers:  # asked again after a break
             self._start(self._say(answer=self._answers[about.question_id]))
+        elif kind == "notice" and _detail(about, "question_id") in self._answers:
+            self._start(self._refused(about))
         elif kind == "question_withdrawn" or kind == "started":
             self._answers.pop(getattr(about, "question_id", ""), None)
         elif kind == "client_tool_use":
@@ -419,22 +424,39 @@ class Session:
         return task
 
     async def _answer(self, question):
+        """Asks the program, and answers in any case: the call waits for it."""
         if self._on_question is None:
             return
-        said = await _given_by(self._on_question, question)
-        fields = dict(said) if isinstance(said, dict) else {"decision": wire.DECISION_ALLOW if said else wire.DECISION_DENY}
-        answer = wire.Answer(question_id=question.question_id, input_digest=question.input_digest, **fields)
+        answer = wire.Answer(question_id=question.question_id, input_digest=question.input_digest)
+        try:
+            answer.MergeFrom(_answer_of(await _given_by(self._on_question, question)))
+        except BaseException as e:  # also if it exits
+            if isinstance(e, asyncio.CancelledError) and self._reader.done():
+                raise  # the session was closed
+            logging.getLogger("toold").error("on_question failed, so its call is denied", exc_info=e)
+            answer.decision, answer.message = wire.DECISION_DENY, f"The client could not ask: {_text(e)}"
         self._answers[question.question_id] = answer
         await self._say(answer=answer)
+
+    async def _refused(self, notice):
+        """Denies what an answer would have allowed that the daemon does not take, such as one with a rule that is none."""
+        answer = self._answers[_detail(notice, "question_id")]
+        if answer.decision == wire.DECISION_DENY and not answer.remember:
+            return
+        logging.getLogger("toold").error("the answer was refused, so its call is denied: %s", notice.message)
+        denial = wire.Answer(question_id=answer.question_id, input_digest=answer.input_digest, decision=wire.DECISION_DENY)
+        denial.message = f"The client's answer was refused: {notice.message}"
+        self._answers[answer.question_id] = denial
+        await self._say(answer=denial)
 
     async def _run(self, turn, use):
         result = wire.ClientToolResult(tool_use_id=use.tool_use_id, turn_id=turn)
         try:
             given = await _given_by(self._tools[use.name].run, json.loads(use.input_json or "{}"))
-            result.content.extend([event_pb2.Content(text=given)] if isinstance(given, str) else given or [])
-        except Exception as e:  # whatever it is, the model is told
+            result.content.extend(_content_of(given))
+        except (Exception, SystemExit) as e:  # whatever it is, the model is told
             result.is_error = True
-            result.content.append(event_pb2.Content(text=str(e) or type(e).__name__))
+            result.content.append(event_pb2.Content(text=_text(e)))
         await self._send(wire.ExecuteRequest(client_tool_result=result))
         return result
 
@@ -636,10 +658,32 @@ async def _given_by(function, *arguments):
     return await given if inspect.isawaitable(given) else given
 
 
-def _named(about):
-    """The turn that a notice is about; empty: none."""
-    details = getattr(about, "details", None)
-    return details["turn_id"] if details is not None and "turn_id" in details else ""
+def _answer_of(said):
+    """The Answer in what on_question has returned. Nothing but a clear yes is one."""
+    fields = dict(said) if isinstance(said, dict) else {"decision": said if isinstance(said, bool) else None}
+    decision = fields.pop("decision", None)
+    if decision not in _DECISIONS.keys() | _DECISIONS.values():
+        raise TypeError(f'on_question returns True, False, or a dict whose "decision" is "allow" or "deny", not {said!r}')
+    if "updated_input" in fields:
+        fields["updated_input_json"] = json.dumps(fields.pop("updated_input"))
+    return wire.Answer(decision=_DECISIONS.get(decision, decision), **fields)
+
+
+def _content_of(given):
+    """The Contents in what a tool has returned."""
+    contents = [event_pb2.Content(text=given)] if isinstance(given, str) else given
+    if not isinstance(contents, (list, tuple)) or not all(isinstance(c, event_pb2.Content) for c in contents):
+        raise TypeError(f"a tool returns a str or a list of toold.v1.event_pb2.Content, not {type(given).__name__}")
+    return contents
+
+
+def _text(error):
+    return str(error) or type(error).__name__
+
+
+def _detail(notice, name):
+    """What a notice says beside its message, such as the turn that it is about; empty: nothing."""
+    return notice.details[name] if name in notice.details else ""
 
 
 def _plain(event):
