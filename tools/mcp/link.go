@@ -119,7 +119,7 @@ func (l *link) client(host Host) *sdk.Client {
 		Capabilities:           &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
 		ElicitationHandler:     l.elicit,
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.changed() },
-		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 			l.of.receive(string(r.Params.Level), logged(r.Params))
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
@@ -132,7 +132,7 @@ func (l *link) client(host Host) *sdk.Client {
 }
 
 // logged formats a log message as a line of text.
-func logged(p *sdk.LoggingMessageParams) string { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+func logged(p *sdk.LoggingMessageParams) string {
 	text, ok := p.Data.(string)
 	if !ok {
 		text = fmt.Sprint(p.Data)
@@ -180,12 +180,12 @@ const attention = 2 * time.Second
 // quieten sets the server's log level to what is passed on. Its answer is ignored.
 func (l *link) quieten(ctx context.Context) {
 	can := l.session.InitializeResult()
-	if can == nil || can.Capabilities == nil || can.Capabilities.Logging == nil { //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+	if can == nil || can.Capabilities == nil || can.Capabilities.Logging == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, attention)
 	defer cancel()
-	_ = l.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"}) //nolint:staticcheck // deprecated by a version of the protocol that servers do not speak yet
+	_ = l.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"})
 }
 
 // begin registers a call. The caller ends it.
