@@ -24,7 +24,7 @@ func TestExtension(t *testing.T) {
 // TestPackage: the file that the editor installs has the program, its documents, and nothing else.
 func TestPackage(t *testing.T) {
 	node := built(t)
-	if exec.CommandContext(t.Context(), node, "-e", "process.exit(Number(process.versions.node.split('.')[0]) < 20)").Run() != nil {
+	if exec.CommandContext(t.Context(), node, "-e", "process.exit(Number(process.versions.node.split('.')[0]) < 20 ? 1 : 0)").Run() != nil {
 		clienttest.Lacking(t, "Node 20 or newer, for vsce")
 	}
 	file := filepath.Join(t.TempDir(), "toold.vsix")
