@@ -101,8 +101,11 @@ func (s *seen) ask(ctx context.Context, _ *tooldv1.Question) *tooldv1.Answer {
 	s.count("asked")
 	answer := &tooldv1.Answer{Decision: tooldv1.Decision_DECISION_DENY}
 	s.until(ctx, func() bool { return len(s.answers) > 0 }, func() {
-		if s.answers[0] == "yes" {
+		switch s.answers[0] {
+		case "yes":
 			answer.Decision = tooldv1.Decision_DECISION_ALLOW
+		case "fails":
+			answer = nil
 		}
 		if len(s.answers) > 1 {
 			s.answers = s.answers[1:]

@@ -20,7 +20,7 @@ type Handlers struct {
 	// Event is called with each event, in their order; the Agent waits for it.
 	Event func(*tooldv1.ExecuteResponse)
 	// Question returns the answer to a question; id and digest are filled in. ctx is done when the answer does not matter any more.
-	// Without it, calls that would have to ask are denied.
+	// nil, and an answer without a decision, are a no. Without the handler, calls that would have to ask are denied.
 	Question func(ctx context.Context, question *tooldv1.Question) *tooldv1.Answer
 	// Tools run the calls of the tools that Attach registers, by name. ctx is done when the call was cancelled.
 	Tools map[string]func(ctx context.Context, inputJSON string) (text string, err error)
@@ -206,7 +206,9 @@ func (a *Agent) ask(question *tooldv1.Question) {
 	a.asked[id] = answer
 	a.work.Go(func() {
 		if !known {
-			answer = a.handlers.Question(a.ctx, question)
+			if answer = a.handlers.Question(a.ctx, question); answer.GetDecision() == tooldv1.Decision_DECISION_UNSPECIFIED {
+				answer = &tooldv1.Answer{Decision: tooldv1.Decision_DECISION_DENY, Message: "The client could not ask: it gave no answer."}
+			}
 			answer.QuestionId, answer.InputDigest = id, question.GetInputDigest()
 			a.mu.Lock()
 			a.asked[id] = answer

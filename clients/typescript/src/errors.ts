@@ -1,5 +1,6 @@
 // Errors of the daemon, with the reason by which programs tell them apart.
 import { status as codes, type Metadata } from "@grpc/grpc-js";
+import { inspect } from "node:util";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 /** The name of a gRPC status, such as `"NOT_FOUND"`. */
@@ -27,6 +28,32 @@ export class TooldError extends Error {
 /** An item to append to the conversation with a model, in the form of its API. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- it goes into the SDK of another vendor as it is
 export type Item = any;
+
+/** @internal An error about what the program has given to this library. */
+export function refuse(message: string): TooldError {
+  return new TooldError("INVALID_ARGUMENT", "", message);
+}
+
+/** @internal The entry of a table. Throws if there is none of that name. */
+export function oneOf<T>(what: string, name: string, table: Record<string, T>): T {
+  if (Object.hasOwn(table, name)) return table[name]!;
+  throw refuse(`${what} is ${inspect(name)}: it is one of ${Object.keys(table).join(", ")}`);
+}
+
+/** @internal Throws if an object has another field than these. */
+export function known(what: string, object: object, fields: string[]): void {
+  const other = Object.keys(object).find((field) => !fields.includes(field));
+  if (other !== undefined) throw refuse(`${what} has no ${other}: it has ${fields.join(", ")}`);
+}
+
+/** @internal The JSON of a value. Throws if it has none. */
+export function toJSON(what: string, value: unknown): string {
+  try {
+    const json = JSON.stringify(value) as string | undefined;
+    if (json !== undefined) return json;
+  } catch {} // such as a circle
+  throw refuse(`${what} has no JSON: ${inspect(value)}`);
+}
 
 type Status = { code: number; details: string; metadata?: Metadata };
 

@@ -2,10 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { resolve } from "node:path";
-import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { inspect } from "node:util";
+import { create, toBinary, type DescMessage, type JsonObject, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "./client.js";
-import { TooldError, type Item } from "./errors.js";
+import { TooldError, known, oneOf, refuse, toJSON, type Item } from "./errors.js";
 import { Stream } from "./stream.js";
 import { Call, Turn } from "./turn.js";
 import { ContentSchema, type BufferEdit, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
@@ -16,7 +17,7 @@ import { AnswerSchema, AttachSchema, BufferEditedSchema, BuffersSavedSchema, Cli
 /** What happens to calls that would have to ask. */
 export type Mode = "default" | "acceptEdits" | "plan" | "dontAsk" | "bypassPermissions";
 
-/** The answer to a question. */
+/** The answer to a question; `true` and `false` are short for one with nothing but the decision. */
 export interface Answer {
   decision: "allow" | "deny";
   /** For the model, with `deny`. */
@@ -44,7 +45,7 @@ export interface ClientTool {
   readOnly?: boolean;
   /** How long a call may run, in milliseconds; default: 10 minutes. */
   timeout?: number;
-  /** Runs one call. What it throws is the call's error, for the model. `signal` is aborted when the call was cancelled. */
+  /** Runs one call. What it throws is the call's error, for the model, and so is a result that is no {@link ToolOutput}. `signal` is aborted when the call was cancelled. */
   run(input: any, call: { id: string; signal: AbortSignal }): ToolOutput | Promise<ToolOutput>;
 }
 
@@ -58,8 +59,11 @@ export interface SessionOptions {
   mode?: Mode;
   /** The environment of child processes. Default: PATH, HOME, USER, SHELL, LANG, LC_* and TMPDIR of the daemon. */
   env?: Record<string, string>;
-  /** Answers a question. What it throws is a no. `signal` is aborted when the answer no longer matters. Without it calls that would have to ask are denied. */
-  onQuestion?(question: Question, context: { signal: AbortSignal }): Answer | Promise<Answer>;
+  /**
+   * Answers a question. What it throws is a no, and so is everything that is not an answer: the model reads why. `signal` is aborted when
+   * the answer no longer matters. Without it calls that would have to ask are denied.
+   */
+  onQuestion?(question: Question, context: { signal: AbortSignal }): Answer | boolean | Promise<Answer | boolean>;
   tools?: ClientTool[];
   /** Is called with the new text of a buffer that a call has edited. Without it the session has no buffers. */
   onEdit?(path: string, text: string): void;
@@ -91,6 +95,15 @@ interface Events {
   epoch: [string];
 }
 
+/** A question that was put to the program. */
+interface Asked {
+  answer: Promise<AnswerMessage>;
+  /** Aborted when the answer no longer matters. */
+  ended: AbortController;
+  /** The call, with its turn. */
+  of: string;
+}
+
 /**
  * A session of the daemon. While calls are under way, a lost stream is resumed at once, by a daemon that is started again
  * if need be: each call has exactly one result, and none runs twice. Otherwise the session attaches again when it is used next.
@@ -98,7 +111,7 @@ interface Events {
 export class Session extends EventEmitter<Events> {
   private readonly stream: Stream;
   private readonly turns = new Map<string, Turn | Call>(); // those that have not ended, by their names
-  private readonly answers = new Map<string, { answer: Promise<AnswerMessage>; ended: AbortController; of: string }>(); // by question
+  private readonly answers = new Map<string, Asked>(); // by question
   private readonly running = new Map<string, { controller: AbortController; result?: ClientToolResult }>(); // calls of the client's tools
   private streams = 0;
   private open: Turn | undefined; // the turn whose message is coming
@@ -107,7 +120,7 @@ export class Session extends EventEmitter<Events> {
     private readonly client: Client,
     private readonly settings: SessionOptions,
   ) {
-    super();
+    super({ captureRejections: true }); // of listeners: they end up in [captureRejectionSymbol]
     const { name, roots, mode, env = {}, tools = [], options = {} } = settings;
     const attach = create(AttachSchema, {
       sessionId: name ?? "",
@@ -149,7 +162,12 @@ export class Session extends EventEmitter<Events> {
   async run(message: object | string, { signal }: { signal?: AbortSignal } = {}): Promise<Item[]> {
     const turn = this.turn();
     const stop = () => turn.cancel();
-    turn.feed(message);
+    try {
+      turn.feed(message);
+    } catch (error) {
+      void turn.discard(); // nothing of it was sent
+      throw error;
+    }
     const items = turn.end();
     if (signal?.aborted) stop();
     signal?.addEventListener("abort", stop);
@@ -167,10 +185,11 @@ export class Session extends EventEmitter<Events> {
   /** Starts one call, as a turn of its own. `timeout` is in milliseconds; the tool's limit bounds it. */
   call(name: string, input: unknown = {}, { id = `call-${randomUUID()}`, timeout }: { id?: string; timeout?: number } = {}): Call {
     this.expectNoOpenTurn();
+    const inputJson = toJSON("input", input);
     const turnId = randomUUID();
     const call = new Call(id, turnId, (message) => this.stream.send(message));
     this.turns.set(turnId, call);
-    const use = create(ToolUseSchema, { id, name, turnId, arguments: { case: "inputJson", value: JSON.stringify(input) } });
+    const use = create(ToolUseSchema, { id, name, turnId, arguments: { case: "inputJson", value: inputJson } });
     if (timeout !== undefined) use.timeout = durationFromMs(timeout);
     this.stream.send({ case: "toolUse", value: use });
     this.stream.send({ case: "endTurn", value: { $typeName: "toold.v1.EndTurn", turnId } });
@@ -209,6 +228,12 @@ export class Session extends EventEmitter<Events> {
     this.stream.close();
   }
 
+  /** A listener that throws ends neither the stream nor the program: what it throws is a warning of the process. */
+  override emit<E extends keyof Events>(event: E, ...args: Events[E]): boolean {
+    guarded(() => super.emit(event, ...args as never));
+    return this.listenerCount(event) > 0;
+  }
+
   private async newestChange(): Promise<bigint> {
     for (let pageToken = ""; ; ) {
       const page = await this.client.unary(SessionService.method.listCheckpoints, { sessionId: this.id, noDiffs: true, pageToken });
@@ -217,6 +242,11 @@ export class Session extends EventEmitter<Events> {
       pageToken = page.nextPageToken;
       if (!pageToken) throw new TooldError("NOT_FOUND", "", "the session has changed nothing that is not undone");
     }
+  }
+
+  /** @internal What a listener's promise was rejected with. */
+  override [EventEmitter.captureRejectionSymbol](error: unknown, ..._: unknown[]): void {
+    warn(error);
   }
 
   private expectNoOpenTurn(): void {
@@ -260,11 +290,14 @@ export class Session extends EventEmitter<Events> {
     this.emit("event", response);
   }
 
-  /** Some notices are about a turn that waits. */
+  /** Some notices are about a turn or a question that waits. */
   private notice(notice: Notice): void {
     const named = notice.details?.["turn_id"];
     const turn = typeof named === "string" ? this.turns.get(named) : undefined;
     if (turn instanceof Turn && ["invalid_model_event", "model_failed"].includes(notice.code)) turn.refuse(notice);
+    const question = notice.details?.["question_id"];
+    const asked = typeof question === "string" ? this.answers.get(question) : undefined;
+    if (asked) void this.denyRefused(asked, notice.message);
     this.emit("notice", notice);
   }
 
@@ -284,16 +317,27 @@ export class Session extends EventEmitter<Events> {
     let asked = this.answers.get(questionId);
     if (!asked) {
       const ended = new AbortController();
-      const decided = (async () => onQuestion(question, { signal: ended.signal }))();
-      const answer = decided.catch((error): Answer => ({ decision: "deny", message: `The client could not ask: ${text(error)}` }));
-      asked = { answer: answer.then((a) => answerMessage(questionId, inputDigest, a)), ended, of: `${turnId}/${question.toolUseId}` };
+      const decided = (async () => answerMessage(questionId, inputDigest, await onQuestion(question, { signal: ended.signal })))();
+      const answer = decided.catch((error) => answerMessage(questionId, inputDigest, { decision: "deny", message: `The client could not ask: ${text(error)}` }));
+      asked = { answer, ended, of: `${turnId}/${question.toolUseId}` };
       this.answers.set(questionId, asked);
     }
-    const { answer, ended } = asked;
+    this.answer(asked);
+  }
+
+  private answer({ answer, ended }: Asked): void {
     const stream = this.streams;
     void answer.then((value) => {
       if (!ended.signal.aborted && stream === this.streams) this.stream.send({ case: "answer", value });
     });
+  }
+
+  /** Denies what an answer would have settled that the daemon does not take, such as one with a rule that is none: the call waits for it. */
+  private async denyRefused(asked: Asked, why: string): Promise<void> {
+    const { questionId, inputDigest, decision, remember } = await asked.answer;
+    if (decision === Decision.DENY && remember.length === 0) return;
+    asked.answer = Promise.resolve(answerMessage(questionId, inputDigest, { decision: "deny", message: `The client's answer was refused: ${why}` }));
+    this.answer(asked);
   }
 
   /** Makes a call's edits in a buffer, and confirms them. */
@@ -305,7 +349,7 @@ export class Session extends EventEmitter<Events> {
     for (const e of edits) text = Buffer.concat([text.subarray(0, Number(e.offset)), Buffer.from(e.text), text.subarray(Number(e.offset + e.length))]);
     done.version = this.stream.ledger.buffer(path, text.toString()).version;
     this.stream.send({ case: "bufferEdited", value: done });
-    this.settings.onEdit?.(path, text.toString());
+    guarded(() => this.settings.onEdit?.(path, text.toString()));
   }
 
   private forget(question: string): void {
@@ -323,18 +367,16 @@ export class Session extends EventEmitter<Events> {
     const run: { controller: AbortController; result?: ClientToolResult } = { controller };
     this.running.set(key, run);
     controller.signal.addEventListener("abort", () => this.running.delete(key));
-    let output: ToolOutput;
+    let result: ClientToolResult;
     try {
       const tool = this.settings.tools?.find((t) => t.name === name);
       if (!tool) throw new Error(`this client has no tool ${name}`);
-      output = await tool.run(JSON.parse(inputJson || "{}"), { id: toolUseId, signal: controller.signal });
+      result = resultMessage(name, await tool.run(JSON.parse(inputJson || "{}"), { id: toolUseId, signal: controller.signal }));
     } catch (error) {
-      output = { content: text(error), isError: true };
+      result = resultMessage(name, { content: text(error), isError: true });
     }
     if (controller.signal.aborted) return;
-    const { content, isError, structured } = typeof output === "string" ? { content: output } : output;
-    const blocks = typeof content === "string" ? [{ block: { case: "text" as const, value: content } }] : content;
-    run.result = create(ClientToolResultSchema, { toolUseId, turnId, content: blocks, isError, structured });
+    run.result = Object.assign(result, { toolUseId, turnId });
     this.stream.send({ case: "clientToolResult", value: run.result });
   }
 }
@@ -349,18 +391,48 @@ const modes: Record<Mode, PermissionMode> = {
 
 const scopes = { session: Scope.SESSION, local: Scope.LOCAL, project: Scope.PROJECT, user: Scope.USER };
 
-function answerMessage(questionId: string, inputDigest: string, answer: Answer): AnswerMessage {
+const decisions = { allow: Decision.ALLOW, deny: Decision.DENY };
+
+/** Makes what the daemon is told of what onQuestion has returned. Throws where that is no answer, so that nothing is allowed by mistake. */
+function answerMessage(questionId: string, inputDigest: string, given: Answer | boolean): AnswerMessage {
+  const answer: Answer = typeof given === "boolean" ? { decision: given ? "allow" : "deny" } : given;
+  if (typeof answer !== "object" || answer === null) throw refuse(`onQuestion returned ${inspect(given)}: return true, false or {decision: "allow" | "deny"}`);
+  known("an answer", answer, ["decision", "message", "updatedInput", "interruptTurn", "remember"]);
   const { decision, message, updatedInput, interruptTurn, remember = [] } = answer;
-  return create(AnswerSchema, {
+  return sendable(AnswerSchema, {
     questionId, inputDigest, message, interruptTurn,
-    decision: decision === "allow" ? Decision.ALLOW : Decision.DENY,
-    updatedInputJson: updatedInput === undefined ? "" : JSON.stringify(updatedInput),
-    remember: remember.map(({ rule, list = "allow", scope = "session" }) => ({ rule, list, scope: scopes[scope] })),
+    decision: oneOf("decision", decision, decisions),
+    updatedInputJson: updatedInput === undefined ? "" : toJSON("updatedInput", updatedInput),
+    remember: remember.map(({ rule, list = "allow", scope = "session" }) => ({ rule, list, scope: oneOf("scope", scope, scopes) })),
   });
 }
 
+/** Makes what the daemon is told of what a tool has returned. Throws where that is no output. */
+function resultMessage(tool: string, output: ToolOutput): ClientToolResult {
+  const { content, isError, structured } = typeof output === "object" && output !== null ? output : { content: output };
+  const blocks = typeof content === "string" ? [{ block: { case: "text" as const, value: content } }] : content;
+  if (!Array.isArray(blocks)) throw refuse(`the tool ${tool} returned ${inspect(output)}: return a string or {content}`);
+  return sendable(ClientToolResultSchema, { content: blocks, isError, structured });
+}
+
+/** Makes a message. Throws where it could not be sent: on a stream that would end the stream. */
+function sendable<M extends DescMessage>(schema: M, fields: MessageInitShape<M>): MessageShape<M> {
+  const message = create(schema, fields);
+  toBinary(schema, message);
+  return message;
+}
+
+/** Calls a function of the program's. What it throws is a warning of the process. */
+function guarded(call: () => unknown): void {
+  void (async () => call())().catch(warn);
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : text(error));
+}
+
 function text(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? error.message : typeof error === "string" ? error : inspect(error);
 }
 
 /** The text of a result, its blocks joined; images and documents are left out. */

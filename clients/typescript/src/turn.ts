@@ -1,5 +1,5 @@
 // What a session waits for: a turn with what a model has asked for, or a single call.
-import { TooldError, type Item } from "./errors.js";
+import { TooldError, toJSON, type Item } from "./errors.js";
 import { ModelFormat, type ExecuteResponse, type Notice, type ToolResult } from "./gen/toold/v1/event_pb.js";
 import type { ExecuteRequest } from "./gen/toold/v1/tool_pb.js";
 
@@ -36,8 +36,8 @@ export class Turn {
    */
   feed(event: object | string): void {
     if (!this.isOpen) throw new TooldError("FAILED_PRECONDITION", "", "the turn has ended");
+    const json = typeof event === "string" ? event : toJSON("an event", event);
     if (this.events === 0n) this.begin();
-    const json = typeof event === "string" ? event : JSON.stringify(event);
     this.send({ case: "modelEvent", value: { $typeName: "toold.v1.ModelEvent", turnId: this.id, index: this.events++, format: ModelFormat.UNSPECIFIED, json } });
   }
 

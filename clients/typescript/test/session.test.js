@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { TooldError, connect, resultText } from "toold";
+import { TooldError, connect, resultText, v1 } from "toold";
 
 let client;
 before(async () => (client = await connect()));
@@ -24,18 +24,81 @@ test("the README's first result", () => {
   assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8", cwd: package_ }), printed);
 });
 
-test("the fields of an answer", async () => {
+test("an answer that is none is a no, and says why", async () => {
   const dir = root();
-  const session = await client.session({
-    roots: [dir],
-    onQuestion: (question) => {
-      if (question.inputJson.includes("broken")) throw new Error("no terminal");
-      return { decision: "deny", message: "not now" };
-    },
-  });
-  const write = (name) => session.call("Write", { file_path: join(dir, name), content: "x\n" }).result();
-  assert.match(resultText(await write("no.txt")), /not now/);
-  assert.match(resultText(await write("broken.txt")), /no terminal/);
+  const circle = {};
+  circle.circle = circle;
+  const answers = {
+    text: [() => "yes", /returned 'yes': return true, false/],
+    nothing: [() => {}, /returned undefined/],
+    null: [async () => null, /returned null/],
+    one: [() => 1, /returned 1/],
+    throws: [() => { throw new Error("no terminal"); }, /could not ask: no terminal/],
+    rejects: [() => Promise.reject(), /could not ask: undefined/],
+    decision: [() => ({ decision: "Allow" }), /decision is 'Allow': it is one of allow, deny/],
+    empty: [() => ({}), /decision is undefined/],
+    inherited: [() => ({ decision: "toString" }), /decision is 'toString'/],
+    misspelled: [() => ({ decision: "allow", updated_input: {} }), /an answer has no updated_input/],
+    circle: [() => ({ decision: "allow", updatedInput: circle }), /updatedInput has no JSON/],
+    function: [() => ({ decision: "allow", updatedInput: () => {} }), /updatedInput has no JSON/],
+    remember: [() => ({ decision: "allow", remember: "all" }), /could not ask/],
+    scope: [() => ({ decision: "allow", remember: [{ rule: "Write", scope: "all" }] }), /scope is 'all'/],
+    rule: [() => ({ decision: "allow", remember: [{ rule: "Nothing(((" }] }), /answer was refused: /],
+    said: [() => ({ decision: "deny", message: "not now" }), /not now/],
+    false: [() => false, /denied|declined|refused|no/i],
+  };
+  const session = await client.session({ roots: [dir], onQuestion: ({ inputJson }) => answers[inputJson.match(/(\w+)\.txt/)[1]][0]() });
+  for (const [name, [, why]] of Object.entries(answers)) {
+    const result = await session.call("Write", { file_path: join(dir, `${name}.txt`), content: "x\n" }).result();
+    assert.equal(result.outcome, v1.Outcome.DENIED, name);
+    assert.match(resultText(result), why, name);
+    assert.throws(() => readFileSync(join(dir, `${name}.txt`)), { code: "ENOENT" });
+  }
+  answers.yes = [() => true];
+  assert.equal((await session.call("Write", { file_path: join(dir, "yes.txt"), content: "x\n" }).result()).outcome, v1.Outcome.OK);
+  session.close();
+});
+
+test("an output that is none is an error of the tool's", async () => {
+  const outputs = {
+    nothing: [() => {}, /the tool nothing returned undefined: return a string or {content}/],
+    number: [() => 7, /returned 7/],
+    object: [() => ({ a: 1 }), /returned { a: 1 }/],
+    blocks: [() => ({ content: [7] }), /./],
+    rejects: [() => Promise.reject(Object.create(null)), /Object: null prototype/],
+  };
+  const tools = Object.entries(outputs).map(([name, [run]]) => ({ name, description: "A tool.", readOnly: true, run }));
+  const session = await client.session({ roots: [root()], tools });
+  for (const [name, [, why]] of Object.entries(outputs)) {
+    const result = await session.call(name).result();
+    assert.equal(result.error?.code, "tool_failed", name);
+    assert.match(resultText(result), why, name);
+  }
+  session.close();
+});
+
+test("a listener that throws is a warning", async () => {
+  const warned = [];
+  const all = new Promise((resolve) => process.on("warning", ({ message }) => warned.push(message) === 3 && resolve()));
+  const dir = root();
+  const session = await client.session({ roots: [dir], mode: "bypassPermissions", onEdit: () => { throw new Error("edit"); } });
+  session.once("event", () => { throw new Error("event"); });
+  session.once("event", () => Promise.reject(new Error("rejected")));
+  const path = join(dir, "a.txt");
+  session.buffer(path, "old\n");
+  await session.call("Read", { file_path: path }).result();
+  assert.equal((await session.call("Edit", { file_path: path, old_string: "old", new_string: "new" }).result()).outcome, v1.Outcome.OK);
+  await all;
+  assert.deepEqual(warned.sort(), ["edit", "event", "rejected"]);
+  session.close();
+});
+
+test("what has no JSON leaves no turn open", async () => {
+  const session = await client.session({ roots: [root()], mode: "bypassPermissions" });
+  await assert.rejects(session.run({ id: 1n }), /an event has no JSON/);
+  await assert.rejects(session.run(), /an event has no JSON/);
+  assert.throws(() => session.call("Bash", () => {}), /input has no JSON/);
+  assert.equal(resultText(await session.call("Bash", { command: "echo hi" }).result()), "hi\n");
   session.close();
 });
 
