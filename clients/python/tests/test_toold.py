@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import toold
 import toold.sync
-from toold.v1 import event_pb2
+from toold.v1 import event_pb2, session_pb2
 from toold.v1 import tool_pb2 as wire
 
 
@@ -109,6 +109,50 @@ class Home(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaises(KeyError):
                     await (await session.call("Bash", {"command": "echo"})).result()
 
+    async def test_closed(self):
+        """A session without a name ends with its close, also with that of its client; one with a name stays."""
+        async with await toold.connect() as observer:
+            async with await toold.connect() as client:
+                async with await client.session() as left:
+                    call = await left.call("Bash", {"command": "sleep 60"})
+                with self.assertRaisesRegex(toold.TooldError, "closed"):
+                    await call.result()
+                with self.assertRaisesRegex(toold.TooldError, "closed"):
+                    await left.call("Bash", {"command": "echo"})
+                forgotten, named = await client.session(), await client.session(name="named", roots=["."])
+            for session in (left, forgotten, named):
+                state = await observer.session_service.GetSession(session_pb2.GetSessionRequest(session_id=session.id))
+                self.assertEqual(state.session.closed, session is not named)
+
+    async def test_daemon_stopped(self):
+        """Whatever comes next starts it again."""
+        async with await toold.connect() as client, await client.session(name="named", roots=["."], mode="bypassPermissions") as session:
+            call = await session.call("Bash", {"command": "echo it"})
+            await call.result()
+
+            async def output():
+                return b"".join([part async for part in client.output(session, call)])
+
+            async def watch():
+                async for event in client.watch(session, after=0):
+                    return event.seq
+
+            for use in (client.tools, client.session, client.info, output, watch, lambda: client.diff(session)):
+                subprocess.run(["toold", "stop", "--now"], check=True, capture_output=True)
+                self.assertIsNotNone(await use())
+
+    async def test_undo(self):
+        async with await toold.connect() as client, await client.session(mode="bypassPermissions") as session:
+            calls = [await session.call("Write", {"file_path": os.path.join(self.root, name), "content": "x"}) for name in "abc"]
+            for call in calls:
+                await call.result()
+            await client.undo(session)
+            self.assertEqual(sorted(os.listdir(self.root)), ["a", "b"])
+            await client.undo(session, calls[0])
+            self.assertEqual(os.listdir(self.root), [])
+            with self.assertRaisesRegex(toold.TooldError, "changed nothing"):
+                await client.undo(session)
+
     async def test_not_installed(self):
         os.environ["PATH"] = self.dir
         with self.assertRaisesRegex(toold.TooldError, "not installed"):
@@ -118,9 +162,13 @@ class Home(unittest.IsolatedAsyncioTestCase):
         with toold.sync.connect() as client, client.session(mode="bypassPermissions") as session:
             call = session.call("Bash", {"command": "echo sync"})
             self.assertEqual([e.WhichOneof("event") for e in call][-1], "tool_result")
+            self.assertEqual(b"".join(client.output(session, call)), b"sync\n")
             with self.assertRaises(toold.TooldError) as raised:
                 client.diff("nope")
             self.assertEqual((raised.exception.code, raised.exception.reason), ("NOT_FOUND", "unknown_session"))
+        for late in (client.tools, lambda: session.call("Bash", {"command": "echo"})):
+            with self.assertRaisesRegex(toold.TooldError, "closed"):
+                late()
 
 
 if __name__ == "__main__":

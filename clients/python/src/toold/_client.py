@@ -46,6 +46,9 @@ _DECISIONS = {True: wire.DECISION_ALLOW, "allow": wire.DECISION_ALLOW, False: wi
 #: How many events of a call are kept for who iterates over them, before progress is dropped.
 _UNREAD = 1000
 
+#: How long closing a session waits for the end of what runs in it, in seconds. Ours.
+_PATIENCE = 10
+
 _WINDOWS = [("grpc.http2.bdp_probe", 0), ("grpc.max_receive_message_length", 16 << 20)]
 
 
@@ -67,6 +70,7 @@ class Client:
         self._address = address
         self._channel = None
         self._dialling = asyncio.Lock()
+        self._sessions = set()  # those that were not closed
 
     async def __aenter__(self):
         return self
@@ -75,7 +79,9 @@ class Client:
         await self.close()
 
     async def close(self):
-        """Closes the connection. Sessions are closed by their own close."""
+        """Closes the sessions, as Session.close does, and the connection."""
+        for session in list(self._sessions):
+            await session.close()
         if self._channel is not None:
             await self._channel.close()
             self._channel = None
@@ -120,9 +126,11 @@ class Client:
     ):
         """Attaches to the session of that name, or to a new one without a name, which ends when it is closed.
 
-        roots are its directories when it is new, and needed for a new one with a name; without one, the current directory. mode is one of MODES; options an Options message in
-        which mode is set. on_question is called with each Question and returns True, False, or an Answer's fields as a dict; it may be
-        a coroutine function. Without it a call that would have to ask is denied. tools are Tools that run in this program. on_event is
+        roots are its directories when it is new, and needed for a new one with a name; without one, the current directory. mode is one
+        of MODES; options an Options message in which mode is set. on_question is called with each Question and returns True, False, or
+        a dict with "decision": "allow" or "deny", "message" for the model, "updated_input" as a dict, and other fields of an Answer; it
+        may be a coroutine function. Anything else, and an exception, is logged and denies the call. Without it a call that would have
+        to ask is denied. tools are Tools that run in this program. on_event is
         called with each event of the stream. on_edit(path, text) is called when a call has edited a buffer; without it there are none.
         """
         options = options or options_pb2.Options()
@@ -139,35 +147,54 @@ class Client:
         )
         session = Session(self, attach, on_question, {t.name: t for t in tools}, on_event, on_edit)
         await session._open()
+        self._sessions.add(session)
         return session
 
     async def tools(self, format="native", session=""):
         """Returns the definitions of a session's tools, or of a new one's, as the API of that format takes them."""
-        request = wire.ListToolsRequest(session_id=getattr(session, "id", session), format=FORMATS[format])
+        request = wire.ListToolsRequest(session_id=_id(session), format=FORMATS[format])
         answer = await self._call(tool_pb2_grpc.ToolServiceStub, "ListTools", request)
         return list(answer.tools) if format == "native" else json.loads(answer.definitions_json)
 
     async def output(self, session, call, offset=0, follow=False):
-        """Yields the raw output of a call, as bytes, from an offset on; with follow until the call has ended."""
-        request = wire.ReadOutputRequest(session_id=getattr(session, "id", session), tool_use_id=call, offset=offset, follow=follow)
+        """Yields the raw output of a call, or of one of that id, as bytes, from an offset on; with follow until the call has ended."""
+        request = wire.ReadOutputRequest(session_id=_id(session), tool_use_id=_id(call), offset=offset, follow=follow)
         async for part in self._stream(tool_pb2_grpc.ToolServiceStub, "ReadOutput", request):
             yield part.data
 
     async def watch(self, session, after=None):
         """Yields the events of a session, from the record after on, or live ones."""
-        request = session_pb2.WatchRequest(session_id=getattr(session, "id", session), after_seq=after)
+        request = session_pb2.WatchRequest(session_id=_id(session), after_seq=after)
         async for answer in self._stream(session_pb2_grpc.SessionServiceStub, "Watch", request):
             yield answer.event
 
     async def diff(self, session, **which):
         """Returns the checkpoints of a session, newest first; which are fields of ListCheckpointsRequest."""
-        request = session_pb2.ListCheckpointsRequest(session_id=getattr(session, "id", session), **which)
+        request = session_pb2.ListCheckpointsRequest(session_id=_id(session), **which)
         return list((await self._call(session_pb2_grpc.SessionServiceStub, "ListCheckpoints", request)).checkpoints)
 
-    async def undo(self, session, **what):
-        """Puts back what calls have changed; what are fields of RestoreRequest, such as turn or tool_use_id."""
-        request = session_pb2.RestoreRequest(session_id=getattr(session, "id", session), **what)
+    async def undo(self, session, call=None, **what):
+        """Puts back what was changed from a call on, or from what["turn"] on, by default from the newest turn whose changes are in place.
+
+        what are fields of RestoreRequest, such as dry_run. Raises TooldError, such as NOT_FOUND if there is no such turn.
+        """
+        if call is not None:
+            what["tool_use_id"] = _id(call)
+        elif not what.keys() & {"turn", "tool_use_id"}:
+            what["turn"] = await self._newest_change(session)
+        request = session_pb2.RestoreRequest(session_id=_id(session), **what)
         return await self._call(session_pb2_grpc.SessionServiceStub, "Restore", request)
+
+    async def _newest_change(self, session):
+        page = session_pb2.ListCheckpointsResponse(next_page_token="")
+        while True:
+            request = session_pb2.ListCheckpointsRequest(session_id=_id(session), no_diffs=True, page_token=page.next_page_token)
+            page = await self._call(session_pb2_grpc.SessionServiceStub, "ListCheckpoints", request)
+            for change in page.checkpoints:
+                if not (change.undone or change.restore or change.running):
+                    return change.turn
+            if not page.next_page_token:
+                raise TooldError("NOT_FOUND", "", "the session has changed nothing that is not undone")
 
     async def info(self):
         """Returns what the daemon is, as GetInfoResponse."""
@@ -184,12 +211,20 @@ class Client:
         await self._redial(channel)
         return await self._call(service, method, request, again=False)
 
-    async def _stream(self, service, method, request):
+    async def _stream(self, service, method, request, again=True):
+        channel = await self._dial()
         try:
-            async for message in getattr(service(await self._dial()), method)(request):
+            async for message in getattr(service(channel), method)(request):
+                again = False
                 yield message
+            return
         except grpc.aio.AioRpcError as e:
-            raise error_of(e) from None
+            error = error_of(e)
+        if error.code != "UNAVAILABLE" or not again:
+            raise error
+        await self._redial(channel)
+        async for message in self._stream(service, method, request, again=False):
+            yield message
 
 
 class Tool:
@@ -224,6 +259,7 @@ class Session:
         self._asked, self._answers = set(), {}
         self._feeding = None  # the turn whose message is coming
         self._failed = None
+        self._closed = False
         self._work = set()
 
     async def __aenter__(self):
@@ -271,13 +307,23 @@ class Session:
             await self._send(wire.ExecuteRequest(buffer_changed=self._ledger.buffer(path, text)))
 
     async def close(self):
-        """Ends the stream. What becomes of calls that are under way is decided by Options.on_disconnect."""
-        if self._reader is not None:
-            self._reader.cancel()
-            with suppress(asyncio.CancelledError, TooldError):
-                await self._reader
+        """Leaves the session, and ends it if it has no name.
+
+        In one with a name, Options.on_disconnect decides what becomes of calls that are under way. Who waits for them gets a TooldError.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._client._sessions.discard(self)
+        is_ours = not self._attach.session_id and getattr(self._failed, "reason", "") != "displaced"
+        self._reader.cancel()
+        with suppress(asyncio.CancelledError, TooldError):
+            await self._reader
         for task in list(self._work):
             task.cancel()
+        if is_ours and self._client._channel is not None:
+            with suppress(grpc.aio.AioRpcError):  # then it has ended, or ends as one that was lost
+                await self._client.session_service.CloseSession(session_pb2.CloseSessionRequest(session_id=self.id), timeout=_PATIENCE)
 
     # The stream.
 
@@ -290,6 +336,8 @@ class Session:
             raise self._failed
 
     async def _send(self, request):
+        if self._closed:
+            raise _closed()
         self._ledger.add(request)
         if self._reader.done():
             await self._open()  # which sends what is kept
@@ -321,7 +369,7 @@ class Session:
                     raise error
                 await self._client._redial(channel)
         except asyncio.CancelledError:
-            self._fail(TooldError("CANCELLED", "", "the session was closed"))
+            self._fail(_closed())
             raise
         except Exception as e:  # also of on_event: whoever waits is told
             self._fail(e)
@@ -675,6 +723,15 @@ def _content_of(given):
     if not isinstance(contents, (list, tuple)) or not all(isinstance(c, event_pb2.Content) for c in contents):
         raise TypeError(f"a tool returns a str or a list of toold.v1.event_pb2.Content, not {type(given).__name__}")
     return contents
+
+
+def _closed():
+    return TooldError("CANCELLED", "session_closed", "this client has closed the session")
+
+
+def _id(of):
+    """The id of a session or a call, or what is one."""
+    return getattr(of, "id", of)
 
 
 def _text(error):

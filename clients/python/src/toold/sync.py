@@ -13,26 +13,48 @@ import threading
 
 from . import _client
 from ._client import Tool
+from ._errors import TooldError
 
 __all__ = ["Tool", "connect"]
 
 
 def connect(address=None):
     """As toold.connect. The client has a thread of its own until it is closed."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="toold", daemon=True).start()
+    thread = _Thread()
     try:
-        return _Face(asyncio.run_coroutine_threadsafe(_client.connect(address), loop).result(), loop)
+        return _Face(thread.wait(_client.connect(address)), thread)
     except BaseException:
-        loop.call_soon_threadsafe(loop.stop)
+        thread.stop()
         raise
+
+
+class _Thread(threading.Thread):
+    """Runs coroutines for other threads, until it is stopped."""
+
+    def __init__(self):
+        super().__init__(name="toold", daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self.start()
+
+    def run(self):
+        self.loop.run_forever()
+
+    def wait(self, coroutine):
+        if not self.is_alive():
+            coroutine.close()
+            raise TooldError("CANCELLED", "session_closed", "this client was closed")
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.join()
 
 
 class _Face:
     """An object of the asyncio client, whose coroutines are waited for and whose iterators are plain ones."""
 
-    def __init__(self, of, loop):
-        self._of, self._loop = of, loop
+    def __init__(self, of, thread):
+        self._of, self._thread = of, thread
 
     def __getattr__(self, name):
         value = getattr(self._of, name)
@@ -48,26 +70,24 @@ class _Face:
         return self._each(self._of.__aiter__())
 
     def close(self):
-        self._wait(self._of.close())
-        if isinstance(self._of, _client.Client):
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread.is_alive():
+            self._thread.wait(self._of.close())
+            if isinstance(self._of, _client.Client):
+                self._thread.stop()
 
     def _ask(self, method, *args, **kwargs):
         async def asked():
             given = method(*args, **kwargs)
             return await given if inspect.isawaitable(given) else given
 
-        given = self._wait(asked())
+        given = self._thread.wait(asked())
         if inspect.isasyncgen(given):
             return self._each(given)
-        return _Face(given, self._loop) if isinstance(given, (_client.Session, _client.Turn, _client.Call)) else given
+        return _Face(given, self._thread) if isinstance(given, (_client.Session, _client.Turn, _client.Call)) else given
 
     def _each(self, events):
         while True:
             try:
-                yield self._wait(events.__anext__())
+                yield self._thread.wait(events.__anext__())
             except StopAsyncIteration:
                 return
-
-    def _wait(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
