@@ -32,6 +32,7 @@ type Handlers struct {
 type Agent struct {
 	*Session
 	handlers Handlers
+	unnamed  bool // it ends when it is closed
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
@@ -52,20 +53,26 @@ func Join(ctx context.Context, dial Dial, attach *tooldv1.Attach, handlers Handl
 	attach.Capabilities = &tooldv1.Capabilities{
 		Answers: handlers.Question != nil, Buffers: handlers.Edited != nil, NativeResults: true, NoStructured: true,
 	}
+	unnamed := attach.GetSessionId() == ""
 	session, err := Open(ctx, dial, attach)
 	if err != nil {
 		return nil, err
 	}
 	a := &Agent{
-		Session: session, handlers: handlers, turns: map[string]*Turn{}, asked: map[string]*tooldv1.Answer{},
+		Session: session, handlers: handlers, unnamed: unnamed, turns: map[string]*Turn{}, asked: map[string]*tooldv1.Answer{},
 		running: map[call]*clientRun{}, buffers: map[string]*tooldv1.BufferChanged{},
 	}
 	a.work.Go(a.receive)
 	return a, nil
 }
 
-// Close closes the Session, and waits for the handlers, whose contexts are done.
+// Close closes the Session, and waits for the handlers, whose contexts are done. A session that Join has made without a name ends.
 func (a *Agent) Close() {
+	if conn := a.Conn(); a.unnamed && conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), breakPatience)
+		defer cancel()
+		_, _ = conn.Sessions.CloseSession(ctx, &tooldv1.CloseSessionRequest{SessionId: a.ID()}) // it may be closed, or the daemon gone
+	}
 	a.Session.Close()
 	a.work.Wait()
 }

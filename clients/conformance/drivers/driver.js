@@ -115,8 +115,8 @@ const verbs = {
   undo: (of, call) => sessions.get(of).undo({ call }).then(() => ""),
   close: (of) => sessions.get(of).close(),
   id_of: (of) => sessions.get(of).id,
-  reset() {
-    for (const client of clients.values()) client.close();
+  async reset() {
+    await Promise.all([...clients.values()].map((client) => client.close()));
     for (const kept of [clients, sessions, seen, things]) kept.clear();
   },
 };

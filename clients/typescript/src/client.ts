@@ -1,6 +1,6 @@
 // A client of the daemon: everything that is not a session's stream.
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { TooldError } from "./errors.js";
+import { TooldError, oneOf } from "./errors.js";
 import { Link, type ConnectOptions } from "./link.js";
 import { Session, type SessionOptions } from "./session.js";
 import { DaemonService, type GetInfoResponse } from "./gen/toold/v1/daemon_pb.js";
@@ -46,7 +46,7 @@ export class Client {
 
   /** The definitions of the tools, as the API of a model takes them: of a session, or of a new one. `native`: toold.v1.Tool. */
   async tools(format: keyof typeof formats, session?: Session | string): Promise<any[]> {
-    const { tools, definitionsJson } = await this.unary(ToolService.method.listTools, { format: formats[format], sessionId: idOf(session) });
+    const { tools, definitionsJson } = await this.unary(ToolService.method.listTools, { format: oneOf("format", format, formats), sessionId: idOf(session) });
     return format === "native" ? tools : (JSON.parse(definitionsJson) as any[]);
   }
 
@@ -85,10 +85,16 @@ export class Client {
     }
   }
 
-  /** Leaves all sessions of this client, as Session.close does, and closes the connection. */
-  close(): void {
-    for (const session of this.sessions) session.close();
+  /** Leaves all sessions of this client, as Session.close does, and closes the connection: wait for it before `process.exit()`. */
+  async close(): Promise<void> {
+    await Promise.all([...this.sessions].map((session) => session.close()));
     if (this.opened) this.lost(this.opened);
+  }
+
+  /** @internal A session was left, and ends. Only over a connection that there is: none is made, and no daemon started, for that. */
+  async left(session: Session, ends: boolean): Promise<void> {
+    this.sessions.delete(session);
+    if (ends) await this.opened?.unary(SessionService.method.closeSession, { sessionId: session.id }).catch(() => {}); // it has ended already
   }
 
   /** @internal */

@@ -43,7 +43,7 @@ export function oneOf<T>(what: string, name: string, table: Record<string, T>): 
 /** @internal Throws if an object has another field than these. */
 export function known(what: string, object: object, fields: string[]): void {
   const other = Object.keys(object).find((field) => !fields.includes(field));
-  if (other !== undefined) throw refuse(`${what} has no ${other}: it has ${fields.join(", ")}`);
+  if (other !== undefined) throw refuse(`${what}: there is no ${other}, but ${fields.join(", ")}`);
 }
 
 /** @internal The JSON of a value. Throws if it has none. */

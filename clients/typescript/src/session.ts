@@ -51,10 +51,10 @@ export interface ClientTool {
 
 /** How to attach. */
 export interface SessionOptions {
-  /** Joins the session of this name, or makes one if there are roots. Without it: a new session, which ends with this client. */
+  /** Joins the session of this name, or makes one. Without it: a new session, which ends when it is closed. */
   name?: string;
-  /** Directories; the first is where commands begin. Only of a new session. Default without a name: the current directory. */
-  roots?: string[];
+  /** Directories; the first is where commands begin. Only of a new session. Default: the current directory. `[]`: `name` is not made. */
+  roots?: string | string[];
   /** Default: that of the session, or `default`. */
   mode?: Mode;
   /** The environment of child processes. Default: PATH, HOME, USER, SHELL, LANG, LC_* and TMPDIR of the daemon. */
@@ -121,17 +121,20 @@ export class Session extends EventEmitter<Events> {
     private readonly settings: SessionOptions,
   ) {
     super({ captureRejections: true }); // of listeners: they end up in [captureRejectionSymbol]
-    const { name, roots, mode, env = {}, tools = [], options = {} } = settings;
+    known("a session's options", settings, sessionFields);
+    const { name, roots = process.cwd(), mode, env = {}, tools = [], options = {} } = settings;
+    const functions = [["onQuestion", settings.onQuestion], ["onEdit", settings.onEdit], ...tools.map(({ name, run }) => [`run of the tool ${name}`, run ?? null])];
+    for (const [what, f] of functions) if (f !== undefined && typeof f !== "function") throw refuse(`${what} is ${inspect(f)}, not a function`);
     const attach = create(AttachSchema, {
       sessionId: name ?? "",
-      roots: (roots ?? (name ? [] : [process.cwd()])).map((root) => resolve(root)),
+      roots: [roots].flat().map((root) => resolve(root)),
       env,
       client: { name: "toold-typescript", version: "0.1.0" },
       capabilities: { answers: settings.onQuestion !== undefined, buffers: settings.onEdit !== undefined, nativeResults: true },
       clientTools: tools.map(({ name, description, schema, readOnly, timeout }) => ({
         name, description, readOnly, inputSchemaJson: schema && JSON.stringify(schema), timeout: timeout === undefined ? undefined : durationFromMs(timeout),
       })),
-      options: { ...options, ...(mode && { permissionMode: modes[mode] }) },
+      options: { ...options, ...(mode !== undefined && { permissionMode: oneOf("mode", mode, modes) }) },
     });
     this.stream = new Stream(client, attach, {
       event: (event) => this.take(event),
@@ -223,9 +226,13 @@ export class Session extends EventEmitter<Events> {
     return this.client.unary(SessionService.method.listCheckpoints, { sessionId: this.id, turn, toolUseId: call, paths, net: true });
   }
 
-  /** Leaves the session. What is under way goes on in one with a name, and ends in one without. Whoever waits gets a TooldError. */
-  close(): void {
+  /**
+   * Leaves the session. What is under way goes on in one with a name; one without ends, and the promise waits for that. Whoever waits for a call
+   * gets a TooldError.
+   */
+  async close(): Promise<void> {
     this.stream.close();
+    await this.client.left(this, !this.settings.name && this.id !== "");
   }
 
   /** A listener that throws ends neither the stream nor the program: what it throws is a warning of the process. */
@@ -380,6 +387,8 @@ export class Session extends EventEmitter<Events> {
     this.stream.send({ case: "clientToolResult", value: run.result });
   }
 }
+
+const sessionFields: (keyof SessionOptions)[] = ["name", "roots", "mode", "env", "onQuestion", "tools", "onEdit", "options"];
 
 const modes: Record<Mode, PermissionMode> = {
   default: PermissionMode.DEFAULT,

@@ -38,7 +38,7 @@ test("an answer that is none is a no, and says why", async () => {
     decision: [() => ({ decision: "Allow" }), /decision is 'Allow': it is one of allow, deny/],
     empty: [() => ({}), /decision is undefined/],
     inherited: [() => ({ decision: "toString" }), /decision is 'toString'/],
-    misspelled: [() => ({ decision: "allow", updated_input: {} }), /an answer has no updated_input/],
+    misspelled: [() => ({ decision: "allow", updated_input: {} }), /an answer: there is no updated_input/],
     circle: [() => ({ decision: "allow", updatedInput: circle }), /updatedInput has no JSON/],
     function: [() => ({ decision: "allow", updatedInput: () => {} }), /updatedInput has no JSON/],
     remember: [() => ({ decision: "allow", remember: "all" }), /could not ask/],
@@ -136,6 +136,16 @@ test("diff, undo, watch", async () => {
 
 test("definitions and errors", async () => {
   for (const format of ["anthropic", "openai", "responses", "mcp", "native"]) assert.ok((await client.tools(format)).length > 5, format);
+  await assert.rejects(client.tools("claude"), /format is 'claude': it is one of native, anthropic, /);
+  await assert.rejects(client.session({ mode: "yolo" }), /mode is 'yolo': it is one of default, acceptEdits, /);
+  await assert.rejects(client.session({ onquestion() {} }), /a session's options: there is no onquestion, but name, roots, /);
+  await assert.rejects(client.session({ onQuestion: null }), /onQuestion is null, not a function/);
+  await assert.rejects(client.session({ tools: [{ name: "x", description: "A tool." }] }), /run of the tool x is null, not a function/);
+  const session = await client.session({ roots: root() });
+  await client.session({ name: "made-by-its-name" });
+  await client.session({ name: session.id, roots: [] });
+  await session.close();
+  await assert.rejects(client.session({ name: session.id }), { reason: "session_closed" });
   await assert.rejects(connect({ program: "no-such-program" }), { code: "UNAVAILABLE", reason: "no_daemon" });
   await assert.rejects(connect({ address: "http://x" }), { code: "INVALID_ARGUMENT" });
 });
