@@ -39,12 +39,14 @@ class Home(unittest.IsolatedAsyncioTestCase):
     async def test_readme(self):
         readme = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "README.md")
         with open(readme, encoding="utf-8") as f:
-            code = re.search(r"## A first result\n\n```python\n(.*?)```", f.read(), re.S).group(1)
-        self.assertLessEqual(len(code.splitlines()), 10)
+            text = f.read()
         with open("a file", "w", encoding="utf-8"):
             pass
-        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=os.environ)
-        self.assertEqual((done.stdout.strip(), done.stderr), ("a file", ""))
+        for heading, printed in ("A first result", "a file"), ("A tool of your own", "Oslo: 4 °C"):
+            code = re.search(f"## {heading}\n\n```python\n(.*?)```", text, re.S).group(1)
+            self.assertLessEqual(len(code.splitlines()), 12)
+            done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=os.environ)
+            self.assertEqual((done.stdout.strip(), done.stderr), (printed, ""))
 
     async def test_events_checkpoints_watch(self):
         async with await toold.connect() as client, await client.session(mode="bypassPermissions") as session:
@@ -152,6 +154,20 @@ class Home(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(os.listdir(self.root), [])
             with self.assertRaisesRegex(toold.TooldError, "changed nothing"):
                 await client.undo(session)
+
+    async def test_wrong_arguments(self):
+        """Errors say what is right."""
+        async with await toold.connect() as client:
+            for wrong, error in [
+                (lambda: client.session(mode="yolo"), "mode is one of default, plan, acceptEdits"),
+                (lambda: client.tools("claude"), "format is one of native, anthropic, openai"),
+                (lambda: client.session(tools=[{"name": "own"}]), r"tools are toold\.Tool\(.*, not dict"),
+                (lambda: toold.connect("/run/toold.sock"), r'"unix:/path" or "tcp://host:port", not \'/run/toold.sock\''),
+            ]:
+                with self.assertRaisesRegex((ValueError, TypeError, toold.TooldError), error):
+                    await wrong()
+            async with await client.session(roots=self.root) as session:
+                self.assertEqual(list(session.attached.roots), [self.root])
 
     async def test_not_installed(self):
         os.environ["PATH"] = self.dir

@@ -126,7 +126,7 @@ class Client:
     ):
         """Attaches to the session of that name, or to a new one without a name, which ends when it is closed.
 
-        roots are its directories when it is new, and needed for a new one with a name; without one, the current directory. mode is one
+        roots are its directories, or one, when it is new; without, a new one without a name has the current directory. mode is one
         of MODES; options an Options message in which mode is set. on_question is called with each Question and returns True, False, or
         a dict with "decision": "allow" or "deny", "message" for the model, "updated_input" as a dict, and other fields of an Answer; it
         may be a coroutine function. Anything else, and an exception, is logged and denies the call. Without it a call that would have
@@ -135,7 +135,12 @@ class Client:
         """
         options = options or options_pb2.Options()
         if mode is not None:
-            options.permission_mode = MODES[mode]
+            options.permission_mode = _meant(mode, MODES, "mode")
+        if isinstance(roots, (str, os.PathLike)):
+            roots = [roots]
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise TypeError(f"tools are toold.Tool(name, description, schema, run), not {type(tool).__name__}")
         attach = wire.Attach(
             session_id=name,
             roots=[os.path.abspath(root) for root in (roots if roots is not None else [] if name else ["."])],
@@ -152,7 +157,7 @@ class Client:
 
     async def tools(self, format="native", session=""):
         """Returns the definitions of a session's tools, or of a new one's, as the API of that format takes them."""
-        request = wire.ListToolsRequest(session_id=_id(session), format=FORMATS[format])
+        request = wire.ListToolsRequest(session_id=_id(session), format=_meant(format, FORMATS, "format"))
         answer = await self._call(tool_pb2_grpc.ToolServiceStub, "ListTools", request)
         return list(answer.tools) if format == "native" else json.loads(answer.definitions_json)
 
@@ -667,8 +672,10 @@ async def _address_of(address):
         if file := os.environ.get("TOOLD_TOKEN_FILE"):
             metadata = (("authorization", "Bearer " + _token_in(file)),)
         return address[len("tcp://") :], metadata
-    if address:
+    if address.startswith("unix:"):
         return address, ()
+    if address:
+        raise TooldError("INVALID_ARGUMENT", "", f'the address of a daemon is "unix:/path" or "tcp://host:port", not {address!r}')
     try:
         process = await asyncio.create_subprocess_exec("toold", "start", "--json", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
     except FileNotFoundError:
@@ -723,6 +730,13 @@ def _content_of(given):
     if not isinstance(contents, (list, tuple)) or not all(isinstance(c, event_pb2.Content) for c in contents):
         raise TypeError(f"a tool returns a str or a list of toold.v1.event_pb2.Content, not {type(given).__name__}")
     return contents
+
+
+def _meant(word, table, what):
+    """What a word stands for."""
+    if word not in table:
+        raise ValueError(f"{what} is one of {', '.join(table)}, not {word!r}")
+    return table[word]
 
 
 def _closed():
