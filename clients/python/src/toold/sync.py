@@ -12,8 +12,10 @@ import inspect
 import threading
 
 from . import _client
-from ._client import Tool
 from ._errors import TooldError
+from ._given import Tool
+from ._session import Session
+from ._turn import Call, Turn
 
 __all__ = ["Tool", "connect"]
 
@@ -83,7 +85,7 @@ class _Face:
         given = self._thread.wait(asked())
         if inspect.isasyncgen(given):
             return self._each(given)
-        return _Face(given, self._thread) if isinstance(given, (_client.Session, _client.Turn, _client.Call)) else given
+        return _Face(given, self._thread) if isinstance(given, (Session, Turn, Call)) else given
 
     def _each(self, events):
         while True:
