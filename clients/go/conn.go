@@ -6,7 +6,7 @@
 // libraries for Python and TypeScript offer. [Watch] follows a session without taking part in it. Everything else is a
 // unary method of one of the three services in [Conn].
 //
-// The package does not find or start a daemon. Its caller passes a [Dial] function that does.
+// [Local] finds the daemon of this user, or starts it; a program may have a [Dial] of its own instead.
 package toold
 
 import (

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -155,10 +153,7 @@ func (t *Turn) notice(notice *tooldv1.Notice) {
 	if !fails || t.err != nil {
 		return
 	}
-	info := &errdetails.ErrorInfo{Reason: notice.GetCode(), Domain: "toold"}
-	if st, err := status.New(code, notice.GetMessage()).WithDetails(info); err == nil {
-		t.err = st.Err()
-	}
+	t.err = fault(code, notice.GetCode(), notice.GetMessage())
 }
 
 func (t *Turn) finish(err error) {
