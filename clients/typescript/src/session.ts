@@ -3,35 +3,20 @@ import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { resolve } from "node:path";
 import { inspect } from "node:util";
-import { create, toBinary, type DescMessage, type JsonObject, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { answerMessage, guarded, resultMessage, text, warn, type Answer, type ToolOutput } from "./callbacks.js";
 import type { Client } from "./client.js";
 import { TooldError, known, oneOf, refuse, toJSON, type Item } from "./errors.js";
 import { Stream } from "./stream.js";
 import { Call, Turn } from "./turn.js";
-import { ContentSchema, type BufferEdit, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
+import type { BufferEdit, ClientToolUse, Content, ExecuteResponse, Notice, Question } from "./gen/toold/v1/event_pb.js";
 import { PermissionMode, type OptionsSchema } from "./gen/toold/v1/options_pb.js";
 import { SessionService, type ListCheckpointsResponse, type RestoreResponse } from "./gen/toold/v1/session_pb.js";
-import { AnswerSchema, AttachSchema, BufferEditedSchema, BuffersSavedSchema, ClientToolResultSchema, Decision, Scope, ToolUseSchema, type Answer as AnswerMessage, type ClientToolResult } from "./gen/toold/v1/tool_pb.js";
+import { AttachSchema, BufferEditedSchema, BuffersSavedSchema, Decision, ToolUseSchema, type Answer as AnswerMessage, type ClientToolResult } from "./gen/toold/v1/tool_pb.js";
 
 /** What happens to calls that would have to ask. */
 export type Mode = "default" | "acceptEdits" | "plan" | "dontAsk" | "bypassPermissions";
-
-/** The answer to a question; `true` and `false` are short for one with nothing but the decision. */
-export interface Answer {
-  decision: "allow" | "deny";
-  /** For the model, with `deny`. */
-  message?: string;
-  /** An input to run instead. The daemon judges it again. */
-  updatedInput?: unknown;
-  /** With `deny`: also stop the turn. */
-  interruptTurn?: boolean;
-  /** Rules that settle the like from now on, such as `{rule: "Bash(npm test)"}`. Default: list `allow`, scope `session`. */
-  remember?: { rule: string; list?: "allow" | "ask" | "deny"; scope?: "session" | "local" | "project" | "user" }[];
-}
-
-/** What a tool of the client's gives: a text, or blocks. */
-export type ToolOutput = string | { content: string | MessageInitShape<typeof ContentSchema>[]; isError?: boolean; structured?: JsonObject };
 
 /** A tool that this program runs itself. */
 export interface ClientTool {
@@ -397,52 +382,6 @@ const modes: Record<Mode, PermissionMode> = {
   dontAsk: PermissionMode.DONT_ASK,
   bypassPermissions: PermissionMode.BYPASS_PERMISSIONS,
 };
-
-const scopes = { session: Scope.SESSION, local: Scope.LOCAL, project: Scope.PROJECT, user: Scope.USER };
-
-const decisions = { allow: Decision.ALLOW, deny: Decision.DENY };
-
-/** Makes what the daemon is told of what onQuestion has returned. Throws where that is no answer, so that nothing is allowed by mistake. */
-function answerMessage(questionId: string, inputDigest: string, given: Answer | boolean): AnswerMessage {
-  const answer: Answer = typeof given === "boolean" ? { decision: given ? "allow" : "deny" } : given;
-  if (typeof answer !== "object" || answer === null) throw refuse(`onQuestion returned ${inspect(given)}: return true, false or {decision: "allow" | "deny"}`);
-  known("an answer", answer, ["decision", "message", "updatedInput", "interruptTurn", "remember"]);
-  const { decision, message, updatedInput, interruptTurn, remember = [] } = answer;
-  return sendable(AnswerSchema, {
-    questionId, inputDigest, message, interruptTurn,
-    decision: oneOf("decision", decision, decisions),
-    updatedInputJson: updatedInput === undefined ? "" : toJSON("updatedInput", updatedInput),
-    remember: remember.map(({ rule, list = "allow", scope = "session" }) => ({ rule, list, scope: oneOf("scope", scope, scopes) })),
-  });
-}
-
-/** Makes what the daemon is told of what a tool has returned. Throws where that is no output. */
-function resultMessage(tool: string, output: ToolOutput): ClientToolResult {
-  const { content, isError, structured } = typeof output === "object" && output !== null ? output : { content: output };
-  const blocks = typeof content === "string" ? [{ block: { case: "text" as const, value: content } }] : content;
-  if (!Array.isArray(blocks)) throw refuse(`the tool ${tool} returned ${inspect(output)}: return a string or {content}`);
-  return sendable(ClientToolResultSchema, { content: blocks, isError, structured });
-}
-
-/** Makes a message. Throws where it could not be sent: on a stream that would end the stream. */
-function sendable<M extends DescMessage>(schema: M, fields: MessageInitShape<M>): MessageShape<M> {
-  const message = create(schema, fields);
-  toBinary(schema, message);
-  return message;
-}
-
-/** Calls a function of the program's. What it throws is a warning of the process. */
-function guarded(call: () => unknown): void {
-  void (async () => call())().catch(warn);
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : text(error));
-}
-
-function text(error: unknown): string {
-  return error instanceof Error ? error.message : typeof error === "string" ? error : inspect(error);
-}
 
 /** The text of a result, its blocks joined; images and documents are left out. */
 export function resultText({ content }: { content: Content[] }): string {
