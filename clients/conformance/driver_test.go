@@ -144,10 +144,10 @@ type driver struct {
 
 // options are those of a session.
 type options struct {
-	Name, Mode, Questions string
-	Roots, Tools          []string
-	Buffers               bool
-	Value                 json.RawMessage
+	Name, Mode, Questions, Format string
+	Roots, Tools                  []string
+	Buffers                       bool
+	Value                         json.RawMessage
 }
 
 // drive does what the lines of the standard input ask for.
@@ -274,6 +274,9 @@ func (d *driver) session(ctx context.Context, name string, with options) error {
 			schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 		}
 		attach.ClientTools = append(attach.ClientTools, &tooldv1.ClientTool{Name: tool, Description: "A tool.", InputSchemaJson: schema, ReadOnly: true})
+	}
+	if with.Format != "" {
+		handlers.Format = tooldv1.ModelFormat(tooldv1.ModelFormat_value["MODEL_FORMAT_"+strings.ToUpper(with.Format)])
 	}
 	session, err := toold.Join(ctx, d.dial, attach, handlers)
 	if err != nil {

@@ -26,6 +26,9 @@ type Handlers struct {
 	Tools map[string]func(ctx context.Context, inputJSON string) (text string, err error)
 	// Edited is called with the new text of a buffer that a call has edited. Without it the Agent has no buffers.
 	Edited func(path, text string)
+	// Format is the form of what a model's API returns. It is found out, but for ANTHROPIC_NATIVE and AGENT_TOOLSET, where the model
+	// has tools of its own.
+	Format tooldv1.ModelFormat
 }
 
 // An Agent runs what a model asks for in a Session, whose events it receives. All methods are safe for concurrent use.

@@ -23,7 +23,6 @@ type Turn struct {
 	mu      sync.Mutex
 	events  uint64
 	results []*tooldv1.ToolResult // in the order of the calls, each once
-	format  tooldv1.ModelFormat
 	err     error
 }
 
@@ -32,7 +31,7 @@ func (t *Turn) Feed(event string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	message := &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ModelEvent{ModelEvent: &tooldv1.ModelEvent{
-		TurnId: t.ID, Index: t.events, Json: event,
+		TurnId: t.ID, Index: t.events, Json: event, Format: t.agent.handlers.Format,
 	}}}
 	if t.events++; t.events == 1 {
 		return t.agent.begin(t, message)
@@ -60,7 +59,8 @@ func (t *Turn) End(ctx context.Context) ([]json.RawMessage, error) {
 			items = append(items, json.RawMessage(native))
 		}
 	}
-	if t.format != tooldv1.ModelFormat_MODEL_FORMAT_ANTHROPIC || len(items) == 0 {
+	var first struct{ Type string }
+	if len(items) == 0 || json.Unmarshal(items[0], &first) != nil || first.Type != "tool_result" {
 		return items, nil
 	}
 	message, err := json.Marshal(map[string]any{"role": "user", "content": items})
@@ -123,8 +123,6 @@ func (t *Turn) take(event *tooldv1.ExecuteResponse) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch e := event.GetEvent().(type) {
-	case *tooldv1.ExecuteResponse_Accepted:
-		t.format = cmp.Or(t.format, e.Accepted.GetFormat())
 	case *tooldv1.ExecuteResponse_ToolResult:
 		t.add(e.ToolResult)
 	case *tooldv1.ExecuteResponse_Notice:

@@ -63,13 +63,14 @@ const verbs = {
   async connect(name, address) {
     clients.set(name, await dial({ address }));
   },
-  async session(name, client, { questions, tools = [], buffers, ...options }) {
+  async session(name, client, { questions, tools = [], buffers, format, ...options }) {
     if (!clients.has(client)) await verbs.connect(client);
     const s = new Seen();
     if (questions) {
       if (questions !== "held") s.answers.push(questions);
       options.onQuestion = () => s.ask();
     }
+    if (format) options.format = format.replace(/_./g, (part) => part[1].toUpperCase());
     if (buffers) options.onEdit = (_, text) => s.note(() => s.texts.push(text));
     const own = tools.map((t) => ({ name: t, description: "A tool.", schema: t === "double" ? number : undefined, readOnly: true, run: (...given) => s[t](...given) }));
     const session = await clients.get(client).session({ ...options, tools: own });

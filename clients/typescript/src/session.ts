@@ -10,7 +10,7 @@ import type { Client } from "./client.js";
 import { TooldError, known, oneOf, refuse, toJSON, type Item } from "./errors.js";
 import { Stream } from "./stream.js";
 import { Call, Turn } from "./turn.js";
-import type { BufferEdit, ClientToolUse, Content, ExecuteResponse, Notice, Question } from "./gen/toold/v1/event_pb.js";
+import { ModelFormat, type BufferEdit, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
 import { PermissionMode, type OptionsSchema } from "./gen/toold/v1/options_pb.js";
 import { SessionService, type ListCheckpointsResponse, type RestoreResponse } from "./gen/toold/v1/session_pb.js";
 import { AttachSchema, BufferEditedSchema, BuffersSavedSchema, Decision, ToolUseSchema, type Answer as AnswerMessage, type ClientToolResult } from "./gen/toold/v1/tool_pb.js";
@@ -42,6 +42,8 @@ export interface SessionOptions {
   roots?: string | string[];
   /** Default: that of the session, or `default`. */
   mode?: Mode;
+  /** The form of what a model's API returns. It is found out, but for `anthropicNative` and `agentToolset`, where the model has tools of its own. */
+  format?: keyof typeof modelFormats;
   /** The environment of child processes. Default: PATH, HOME, USER, SHELL, LANG, LC_* and TMPDIR of the daemon. */
   env?: Record<string, string>;
   /**
@@ -95,6 +97,7 @@ interface Asked {
  */
 export class Session extends EventEmitter<Events> {
   private readonly stream: Stream;
+  private readonly format: ModelFormat; // of what a model's API returns
   private readonly turns = new Map<string, Turn | Call>(); // those that have not ended, by their names
   private readonly answers = new Map<string, Asked>(); // by question
   private readonly running = new Map<string, { controller: AbortController; result?: ClientToolResult }>(); // calls of the client's tools
@@ -106,6 +109,7 @@ export class Session extends EventEmitter<Events> {
     private readonly settings: SessionOptions,
   ) {
     super({ captureRejections: true }); // of listeners: they end up in [captureRejectionSymbol]
+    this.format = settings.format === undefined ? ModelFormat.UNSPECIFIED : oneOf("format", settings.format, modelFormats);
     known("a session's options", settings, sessionFields);
     const { name, roots = process.cwd(), mode, env = {}, tools = [], options = {} } = settings;
     const functions = [["onQuestion", settings.onQuestion], ["onEdit", settings.onEdit], ...tools.map(({ name, run }) => [`run of the tool ${name}`, run ?? null])];
@@ -166,7 +170,7 @@ export class Session extends EventEmitter<Events> {
   turn(id: string = randomUUID()): Turn {
     this.expectNoOpenTurn();
     const begin = () => void this.turns.set(id, turn); // until then a stream that fails is not the turn's
-    const turn: Turn = new Turn(id, begin, (message) => this.stream.send(message), () => (this.open = undefined));
+    const turn: Turn = new Turn(id, begin, (message) => this.stream.send(message), () => (this.open = undefined), this.format);
     return (this.open = turn);
   }
 
@@ -373,7 +377,15 @@ export class Session extends EventEmitter<Events> {
   }
 }
 
-const sessionFields: (keyof SessionOptions)[] = ["name", "roots", "mode", "env", "onQuestion", "tools", "onEdit", "options"];
+const sessionFields: (keyof SessionOptions)[] = ["name", "roots", "mode", "env", "onQuestion", "tools", "onEdit", "options", "format"];
+
+const modelFormats = {
+  anthropic: ModelFormat.ANTHROPIC,
+  openai: ModelFormat.OPENAI_CHAT,
+  responses: ModelFormat.OPENAI_RESPONSES,
+  anthropicNative: ModelFormat.ANTHROPIC_NATIVE,
+  agentToolset: ModelFormat.AGENT_TOOLSET,
+};
 
 const modes: Record<Mode, PermissionMode> = {
   default: PermissionMode.DEFAULT,

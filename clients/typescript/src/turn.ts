@@ -1,6 +1,6 @@
 // What a session waits for: a turn with what a model has asked for, or a single call.
 import { TooldError, toJSON, type Item } from "./errors.js";
-import { ModelFormat, type ExecuteResponse, type Notice, type ToolResult } from "./gen/toold/v1/event_pb.js";
+import type { ExecuteResponse, ModelFormat, Notice, ToolResult } from "./gen/toold/v1/event_pb.js";
 import type { ExecuteRequest } from "./gen/toold/v1/tool_pb.js";
 
 /** @internal Sends a message of the session's. */
@@ -12,7 +12,6 @@ export class Turn {
   readonly over: Promise<Item[]>;
   private settle!: { resolve(items: Item[]): void; reject(error: Error): void };
   private readonly results = new Map<string, { index: number; item: Item }>(); // the first of each call
-  private format = ModelFormat.UNSPECIFIED;
   private failure: TooldError | undefined;
   private events = 0n;
   private isOpen = true;
@@ -25,6 +24,7 @@ export class Turn {
     private readonly begin: () => void,
     private readonly send: Send,
     private readonly sent: () => void,
+    private readonly format: ModelFormat,
   ) {
     this.over = new Promise((resolve, reject) => (this.settle = { resolve, reject }));
     this.over.catch(() => {}); // end() has it
@@ -38,7 +38,7 @@ export class Turn {
     if (!this.isOpen) throw new TooldError("FAILED_PRECONDITION", "", "the turn has ended");
     const json = typeof event === "string" ? event : toJSON("an event", event);
     if (this.events === 0n) this.begin();
-    this.send({ case: "modelEvent", value: { $typeName: "toold.v1.ModelEvent", turnId: this.id, index: this.events++, format: ModelFormat.UNSPECIFIED, json } });
+    this.send({ case: "modelEvent", value: { $typeName: "toold.v1.ModelEvent", turnId: this.id, index: this.events++, format: this.format, json } });
   }
 
   /**
@@ -66,9 +66,6 @@ export class Turn {
   /** @internal Takes an event of the turn. Reports whether it was the last. */
   take({ event }: ExecuteResponse): boolean {
     switch (event.case) {
-      case "accepted":
-        this.format ||= event.value.format;
-        break;
       case "toolResult": {
         const { toolUseId, index, nativeJson } = event.value;
         if (nativeJson && !this.results.has(toolUseId)) this.results.set(toolUseId, { index, item: JSON.parse(nativeJson) });
@@ -104,7 +101,7 @@ export class Turn {
   private items(): Item[] {
     if (this.isDiscarded) return [];
     const items = [...this.results.values()].sort((a, b) => a.index - b.index).map(({ item }) => item);
-    return this.format === ModelFormat.ANTHROPIC && items.length > 0 ? [{ role: "user", content: items }] : items;
+    return items[0]?.type === "tool_result" ? [{ role: "user", content: items }] : items;
   }
 }
 

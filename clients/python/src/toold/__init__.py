@@ -7,11 +7,11 @@
 toold.sync has the same without asyncio.
 """
 
-from ._client import FORMATS, MODES, Client, connect
+from ._client import FORMATS, MODEL_FORMATS, MODES, Client, connect
 from ._errors import ModelError, TooldError
 from ._given import Tool
 from ._session import Session
 from ._turn import Call, Turn
 from ._version import __version__
 
-__all__ = ["FORMATS", "MODES", "Call", "Client", "ModelError", "Session", "Tool", "TooldError", "Turn", "__version__", "connect"]
+__all__ = ["FORMATS", "MODEL_FORMATS", "MODES", "Call", "Client", "ModelError", "Session", "Tool", "TooldError", "Turn", "__version__", "connect"]

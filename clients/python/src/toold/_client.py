@@ -14,7 +14,7 @@ from ._errors import TooldError, error_of
 from ._given import Tool
 from ._session import Session
 from ._version import __version__
-from .v1 import daemon_pb2, daemon_pb2_grpc, options_pb2, session_pb2, session_pb2_grpc
+from .v1 import daemon_pb2, daemon_pb2_grpc, event_pb2, options_pb2, session_pb2, session_pb2_grpc
 from .v1 import tool_pb2 as wire
 from .v1 import tool_pb2_grpc
 
@@ -27,6 +27,15 @@ FORMATS = {
     "anthropic_native": wire.TOOL_FORMAT_ANTHROPIC_NATIVE,
     "agent_toolset": wire.TOOL_FORMAT_AGENT_TOOLSET,
     "mcp": wire.TOOL_FORMAT_MCP,
+}
+
+#: The forms of a model's messages, which the daemon finds out, but for those with tools of the model's own.
+MODEL_FORMATS = {
+    "anthropic": event_pb2.MODEL_FORMAT_ANTHROPIC,
+    "openai": event_pb2.MODEL_FORMAT_OPENAI_CHAT,
+    "responses": event_pb2.MODEL_FORMAT_OPENAI_RESPONSES,
+    "anthropic_native": event_pb2.MODEL_FORMAT_ANTHROPIC_NATIVE,
+    "agent_toolset": event_pb2.MODEL_FORMAT_AGENT_TOOLSET,
 }
 
 #: The names of the modes of permission, as settings have them.
@@ -102,16 +111,17 @@ class Client:
         return daemon_pb2_grpc.DaemonServiceStub(self._channel)
 
     async def session(
-        self, name="", roots=None, mode=None, env=None, on_question=None, tools=(), options=None, on_event=None, on_edit=None
+        self, name="", roots=None, mode=None, env=None, on_question=None, tools=(), options=None, on_event=None, on_edit=None, format=None
     ):
         """Attaches to the session of that name, or to a new one without a name, which ends when it is closed.
 
-        roots are its directories, or one, when it is new; without, a new one without a name has the current directory. mode is one
+        roots are its directories, or one, when it is new: the current one, unless they are set; [] joins one that exists. mode is one
         of MODES; options an Options message in which mode is set. on_question is called with each Question and returns True, False, or
         a dict with "decision": "allow" or "deny", "message" for the model, "updated_input" as a dict, and other fields of an Answer; it
         may be a coroutine function. Anything else, and an exception, is logged and denies the call. Without it a call that would have
         to ask is denied. tools are Tools that run in this program. on_event is
         called with each event of the stream. on_edit(path, text) is called when a call has edited a buffer; without it there are none.
+        format is one of MODEL_FORMATS: the form of what a model's API returns; None: it is found out.
         """
         options = options or options_pb2.Options()
         if mode is not None:
@@ -123,14 +133,15 @@ class Client:
                 raise TypeError(f"tools are toold.Tool(name, description, schema, run), not {type(tool).__name__}")
         attach = wire.Attach(
             session_id=name,
-            roots=[os.path.abspath(root) for root in (roots if roots is not None else [] if name else ["."])],
+            roots=[os.path.abspath(root) for root in (roots if roots is not None else ["."])],
             env=env if env is not None else {},
             client=wire.ClientInfo(name="toold-python", version=__version__),
             capabilities=wire.Capabilities(answers=on_question is not None, buffers=on_edit is not None, native_results=True),
             client_tools=[t._wire() for t in tools],
             options=options,
         )
-        session = Session(self, attach, on_question, {t.name: t for t in tools}, on_event, on_edit)
+        form = event_pb2.MODEL_FORMAT_UNSPECIFIED if format is None else _meant(format, MODEL_FORMATS, "format")
+        session = Session(self, attach, on_question, {t.name: t for t in tools}, on_event, on_edit, form)
         await session._open()
         self._sessions.add(session)
         return session

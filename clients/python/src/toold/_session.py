@@ -25,12 +25,12 @@ _PATIENCE = 10
 class Session:
     """A session of the daemon. While calls are under way or a turn is open, a lost stream is resumed, and nothing runs twice."""
 
-    def __init__(self, client, attach, on_question, tools, on_event, on_edit):
+    def __init__(self, client, attach, on_question, tools, on_event, on_edit, format):
         self.id = ""  #: its name
         self.epoch = ""  #: changes when numbers of records may have been given twice
         self.attached = None  #: the newest Attached message
         self._client, self._attach, self._on_question, self._tools = client, attach, on_question, tools
-        self._on_event, self._on_edit = on_event, on_edit
+        self._on_event, self._on_edit, self._format = on_event, on_edit, format
         self._ledger = Ledger()
         self._outgoing = None  # of the stream; None: there is none
         self._ready = asyncio.Event()  # the stream is attached, or cannot be

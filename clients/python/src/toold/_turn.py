@@ -50,7 +50,7 @@ class Turn(Waiting):
         if not self._over.is_set():
             self._session._turns[self.id] = self
         text = event if isinstance(event, str) else json.dumps(plain(event))
-        request = wire.ExecuteRequest(model_event=wire.ModelEvent(turn_id=self.id, index=self._index, json=text))
+        request = wire.ExecuteRequest(model_event=wire.ModelEvent(turn_id=self.id, index=self._index, json=text, format=self._session._format))
         self._index += 1
         await self._session._send(request)
 
