@@ -139,7 +139,8 @@ fuzz:
 	  done; \
 	done
 
-# What the tests of the clients in other languages need beside apt packages: see examples/clients/README.md.
+# What the tests of the clients in other languages need beside apt packages: see examples/clients/README.md. Most of it, 1.1 GB, are
+# the agents that examples/agents starts.
 clients: .bin/grpcurl
 	cd examples/clients/node && npm ci --ignore-scripts
 	cd clients/typescript && npm ci --ignore-scripts

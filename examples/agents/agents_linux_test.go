@@ -65,7 +65,7 @@ var agents = []agent{
 
 func TestAgents(t *testing.T) {
 	if _, err := os.Stat("node_modules"); err != nil && !ownspace.Inside(t) {
-		clienttest.Lacking(t, `the agents, which "make clients" installs in examples/agents (1.3 GB)`)
+		clienttest.Lacking(t, `the agents, which "make clients" installs in examples/agents (1.1 GB)`)
 	}
 	if !ownspace.InNetwork(t) {
 		return
