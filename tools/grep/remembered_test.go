@@ -257,7 +257,12 @@ func (c *changing) ripgrep(in Input) []string {
 	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() != 1) {
 		c.t.Errorf("rg: %v %s", err, exit.Stderr)
 	}
-	return sortedLines(strings.ReplaceAll(string(out), "\r\n", "\n"))
+	lines := sortedLines(strings.ReplaceAll(string(out), "\r\n", "\n"))
+	for i, line := range lines { // as Grep shows what is no text
+		lines[i] = strings.ReplaceAll(strings.ToValidUTF8(line, "\ufffd"), "\x00", "\ufffd")
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 func sortedLines(text string) (lines []string) {
