@@ -2,6 +2,7 @@
 package neovim_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -23,7 +24,12 @@ func neovim(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, program := range []string{"nvim", unpacked} {
-		if exec.CommandContext(t.Context(), program, "--clean", "--headless", "-c", "if has('nvim-0.10') | quit | else | cquit | endif").Run() == nil {
+		cmd := exec.CommandContext(t.Context(), program, "--clean", "--headless", "-c", "if has('nvim-0.10') | quit | else | cquit | endif")
+		cmd.Env = os.Environ()
+		for _, variable := range []string{"TMPDIR", "HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
+			cmd.Env = append(cmd.Env, variable+"="+t.TempDir()) // it leaves nothing in the user's folders
+		}
+		if cmd.Run() == nil {
 			return program
 		}
 	}
