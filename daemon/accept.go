@@ -175,7 +175,6 @@ type placed struct {
 	ending
 	turn      *turn
 	row       *callRow
-	parent    string // as the client names it
 	parentKey string
 	ahead     []string // keys of the calls that it waits for
 	input     string   // as it is recorded
@@ -198,7 +197,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		Open: true, Free: crowded != nil, asking: r.asking, part: r.part,
 	}
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
-	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parent: r.use.Parent, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
+	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
 	if tool == nil {
 		tool = in.viewerOf(r, in.s.tools.lookUp(r.use.Name, t.options), t.options)
@@ -250,7 +249,7 @@ func (in inlet) admit(p *placed) error {
 	if err := in.s.daemon.journal.Present(); err != nil {
 		return journalRefusal(err)
 	}
-	accepted := pipeline.Accepted{Parent: p.parent}
+	accepted := pipeline.Accepted{Parent: p.use.Parent}
 	var numbering scheduler.Numbering
 	var pending *journal.Pending // nil: its record is postponed
 	var over bool

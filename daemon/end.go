@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/scheduler"
@@ -68,7 +67,7 @@ func (rec *recorder) Begin(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 
 // Policy is the sibling abort policy of the call's turn. The failure of a part stops nothing.
 func (i *intake) Policy(c *pipeline.Call) pipeline.Policy {
-	if i.s.isPart(c) {
+	if c.Use.Parent != "" && i.s.isPart(c) {
 		return pipeline.AbortOnNone
 	}
 	return convert.Policy(i.s.tools.optionsOf(c))
@@ -336,67 +335,3 @@ func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal
 
 // fullRetry is how long a result waits before it is written to a full disk again.
 const fullRetry = 250 * time.Millisecond
-
-// live is a call whose act has begun. Used in the session's update alone; the output looks after
-// itself.
-type live struct {
-	use       *pipeline.Use
-	since     time.Time
-	kept      *checkpoint.Row // nil: nothing was kept of what it may change
-	recording *recording      // nil: nothing is kept while it runs
-	out       *spool.Output   // nil: nothing printed yet
-	step      tools.Step
-	steps     int // how many steps there were
-}
-
-// printed is how much the call has printed, in bytes.
-func (l *live) printed() int64 {
-	if l == nil || l.out == nil {
-		return 0
-	}
-	return l.out.Total()
-}
-
-// outputCreated makes a call's output followable.
-func (rec *recorder) outputCreated(c *pipeline.Call, out *spool.Output) {
-	rec.s.update(func(its *state) {
-		if l := its.ledger.live[c.Key]; l != nil {
-			l.out = out
-		}
-		its.ledger.wakeWaiters()
-	})
-	rec.s.work.Go(func() {
-		for !out.Ended() {
-			changed := out.Changed()
-			rec.wakeStreams()
-			if out.Ended() {
-				return
-			}
-			<-changed
-		}
-	})
-}
-
-// stepped takes the newest step of a call.
-func (rec *recorder) stepped(key string, step tools.Step) {
-	rec.s.update(func(its *state) {
-		if l := its.ledger.live[key]; l != nil {
-			l.step = step
-			l.steps++
-		}
-	})
-	rec.wakeStreams()
-}
-
-// wakeStreams wakes every stream: there may be something new beside the journal.
-func (rec *recorder) wakeStreams() {
-	for _, stream := range rec.s.attachments.attached() {
-		stream.wakeUp()
-	}
-}
-
-// wakeWaiters wakes those who wait for a call to print or to end.
-func (l *ledger) wakeWaiters() {
-	close(l.news)
-	l.news = make(chan struct{})
-}

@@ -269,15 +269,19 @@ func (a *Agent) stop(key call) {
 // edit makes a call's edits in a buffer, and confirms them.
 func (a *Agent) edit(turn string, edit *tooldv1.BufferEdit) {
 	buffer, done := a.buffers[edit.GetPath()], &tooldv1.BufferEdited{ToolUseId: edit.GetToolUseId(), TurnId: turn}
-	text := []byte(buffer.GetContent())
+	text, fits := []byte(buffer.GetContent()), true
 	for _, e := range edit.GetEdits() {
-		if end := e.GetOffset() + e.GetLength(); end <= uint64(len(text)) {
+		end := e.GetOffset() + e.GetLength()
+		if fits = fits && e.GetOffset() <= end && end <= uint64(len(text)); fits {
 			text = slices.Replace(text, int(e.GetOffset()), int(end), []byte(e.GetText())...)
 		}
 	}
-	if buffer.GetVersion() != edit.GetVersion() {
+	switch {
+	case buffer.GetVersion() != edit.GetVersion():
 		done.Error = "the text has changed meanwhile"
-	} else {
+	case !fits:
+		done.Error = "the edit reaches behind the end of the text"
+	default:
 		buffer = &tooldv1.BufferChanged{Path: edit.GetPath(), Version: buffer.GetVersion() + 1, Content: string(text)}
 		a.buffers[edit.GetPath()], done.Version = buffer, buffer.GetVersion()
 		a.sent.replaceBuffer(buffer)

@@ -278,7 +278,7 @@ func (s *Session) nextAttach() *tooldv1.Attach {
 	}
 }
 
-// greet opens a stream and attaches, from the first record on if the daemon gives other numbers than before. It returns the
+// greet opens a stream and attaches, from the first record on if records have other numbers than before. It returns the
 // daemon's first event.
 func (s *Session) greet(conn *Conn) (*stream, *tooldv1.ExecuteResponse, error) {
 	ctx, end := context.WithCancel(s.ctx)

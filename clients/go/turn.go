@@ -143,7 +143,7 @@ func (t *Turn) add(result *tooldv1.ToolResult) {
 	slices.SortStableFunc(t.results, func(a, b *tooldv1.ToolResult) int { return cmp.Compare(a.GetIndex(), b.GetIndex()) })
 }
 
-// notice takes a notice because of which the turn gives an error.
+// notice takes a notice. Some are why the turn returns an error.
 func (t *Turn) notice(notice *tooldv1.Notice) {
 	code, fails := map[string]codes.Code{
 		"model_failed": codes.Aborted, "invalid_model_event": codes.InvalidArgument,

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -297,15 +296,6 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 	return p, nil
 }
 
-// writes returns the names of the files that the action declares it writes.
-func (p *parsed) writes() string {
-	var names []string
-	for _, path := range p.effects.Writes {
-		names = append(names, path.Name)
-	}
-	return strings.Join(names, " ")
-}
-
 // situate updates the action with the session's state in env.
 func (p *parsed) situate(env *tools.Env) {
 	if s, ok := p.declared.(tools.Situated); ok {
@@ -371,48 +361,4 @@ func (c *Call) Written() (paths []string) {
 		}
 	}
 	return paths
-}
-
-// Title returns a name of the call for users, in one line. Only the session's methods may call it,
-// while they are called with c.
-func (c *Call) Title() string { return c.parsed.title }
-
-// subjects are the fields that tools use for what a call is about, the most telling first.
-var subjects = [...]string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "bash_id", "shell_id"}
-
-// about returns the part of an input that shows what the call is about: the first of the subjects
-// that it has. Their names count as they are spelled, since the title is what a question shows.
-func about(input string) string {
-	if !slices.ContainsFunc(subjects[:], func(name string) bool { return strings.Contains(input, name) }) && !strings.Contains(input, `\`) {
-		return "" // without a backslash, which may spell a name in another way, none can be there
-	}
-	var texts [len(subjects)]string
-	if tools.PlainMembers([]byte(input), func(key, value []byte) bool {
-		if i := slices.Index(subjects[:], string(key)); i >= 0 && value[0] == '"' {
-			texts[i] = string(value[1 : len(value)-1])
-		}
-		return true
-	}) {
-		return leading(texts[:])
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(input), &fields) != nil {
-		return ""
-	}
-	texts = [len(subjects)]string{}
-	for i, name := range subjects {
-		if value, is := fields[name]; !is || json.Unmarshal(value, &texts[i]) != nil {
-			texts[i] = ""
-		}
-	}
-	return leading(texts[:])
-}
-
-// leading returns the first text of the subjects, with the path behind a command that is of a file.
-func leading(texts []string) string {
-	first, path := cmp.Or(texts...), texts[slices.Index(subjects[:], "path")]
-	if first != path && first == texts[slices.Index(subjects[:], "command")] {
-		return strings.TrimSuffix(first+" "+path, " ")
-	}
-	return first
 }
