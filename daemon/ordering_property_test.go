@@ -99,7 +99,7 @@ func madeUpTurn(r *rand.Rand, turn int) (calls []madeUp) {
 		case 0, 1, 2, 3:
 			c = madeUp{"Write", fmt.Sprintf(`{"file_path":"ROOT/%s","content":"%d\n"}`, file, value)}
 		case 4, 5, 6, 7, 8, 9:
-			c = madeUp{"Edit", fmt.Sprintf(`{"file_path":"ROOT/%s","old_string":"%d","new_string":"%d","replace_all":true}`, file, value%2, value)}
+			c = madeUp{"Edit", editInput(file, value)}
 		case 10, 11:
 			c = madeUp{"Grep", fmt.Sprintf(`{"pattern":"%d","path":"ROOT/%s","output_mode":"content"}`, value%3, dir)}
 		case 13:
@@ -114,6 +114,13 @@ func madeUpTurn(r *rand.Rand, turn int) (calls []madeUp) {
 		calls = append(calls, c)
 	}
 	return calls
+}
+
+// editInput replaces every 0 of a file by a 1, or every 1 by a 0, and says beside it which call did so. The number of the two
+// together stays the same: a text that holds itself twice would double a file with every edit.
+func editInput(file string, value int) string {
+	by := strings.NewReplacer("0", "8", "1", "9").Replace(fmt.Sprint(value))
+	return fmt.Sprintf(`{"file_path":"ROOT/%s","old_string":"%d","new_string":"%d%s","replace_all":true}`, file, value%2, 1-value%2, by)
 }
 
 // play runs a turn in both sessions, and compares.
