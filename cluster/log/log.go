@@ -1,0 +1,71 @@
+// Package log keeps the segments of workspaces: for each workspace one
+// append-only sequence, to which only the caller that knows its end can append.
+//
+// That condition is what a lease is made of (package lease): an owner whose
+// expectation of the end is outdated has been replaced, and every append of
+// its fails from then on. There is no clock in it and no lock service.
+//
+// It does not know what a segment means.
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// MaxSegment is the largest segment of a log, in bytes. Larger payloads go to
+// the object store first.
+const MaxSegment = 512 << 10
+
+// Workspace names a workspace: the principal to whom it belongs, and the
+// principal's own name for it. Neither is empty; both may hold any characters.
+type Workspace struct{ Principal, Name string }
+
+// Pos is the position of a segment in a workspace's log. Positions grow, not
+// always by one. 0 is before the first segment.
+type Pos uint64
+
+// Segment is a stored segment with its position.
+type Segment struct {
+	Pos  Pos
+	Data []byte
+}
+
+// Log keeps segments. Its methods are safe for concurrent use; of one
+// workspace only one append is under way at a time, else [ErrBusy] may come.
+type Log interface {
+	// Append stores data behind prev, which is the position of the last segment,
+	// 0 if there is none. It returns data's own position when the segment will
+	// survive what the log promises to survive, a *[FencedError] if prev is not
+	// the end, and [ErrBusy] if another append to the workspace is under way.
+	// After any other error the segment may be stored or not: only a repeated
+	// Append with the same prev tells. If it was stored before, that returns a
+	// *FencedError whose Last is the segment itself.
+	Append(ctx context.Context, w Workspace, prev Pos, data []byte) (Pos, error)
+	// Last returns the last segment as the log's leader knows it, Pos 0 if there
+	// is none. What it returns has been the end at some time during the call.
+	Last(ctx context.Context, w Workspace) (Segment, error)
+	// Read returns the segments from a position on to the end, in order. It ends
+	// with the first error. A segment that was removed by Purge is skipped.
+	Read(ctx context.Context, w Workspace, from Pos) iter.Seq2[Segment, error]
+	// Purge removes the segments before a position. It may keep some of them.
+	Purge(ctx context.Context, w Workspace, before Pos) error
+}
+
+// ErrBusy is returned by Append while another append to the same workspace is
+// under way: nothing was stored, and the same append may be tried again.
+var ErrBusy = errors.New("another append to the workspace is under way")
+
+// ErrUnknown is returned if the outcome is not known, for instance since the
+// log did not answer in time.
+var ErrUnknown = errors.New("the log did not answer")
+
+// FencedError is returned by Append if the workspace's log has another end than
+// the caller expects.
+type FencedError struct{ Last Segment }
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("the log of the workspace ends at %d", e.Last.Pos)
+}
