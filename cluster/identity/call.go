@@ -1,0 +1,80 @@
+// What a gateway adds to each RPC that it passes to a node, and what the node
+// reads from it.
+
+package identity
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	grpcpeer "google.golang.org/grpc/peer"
+
+	"github.com/toold/toold/daemon/apierror"
+)
+
+// The metadata of an RPC from a gateway to a node.
+const (
+	WorkspaceKey = "toold-workspace-bin" // the workspace's name
+	PrincipalKey = "toold-principal-bin" // from [Identity.SignPrincipal]
+)
+
+// A Call is who calls a node, and for which workspace.
+type Call struct {
+	Peer      Peer
+	Principal string // to whom the workspace belongs
+	Workspace string // the principal's name for it; empty: the RPC is about none
+}
+
+// Outgoing returns the metadata for an RPC to a node.
+func (i *Identity) Outgoing(principal, workspace, node, method string, now time.Time) (metadata.MD, error) {
+	signed, err := i.SignPrincipal(principal, node, method, now)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.MD{PrincipalKey: {string(signed)}, WorkspaceKey: {workspace}}, nil
+}
+
+// Incoming returns who calls a method of the node, from the context of the RPC.
+// The error is an *apierror.Error that wraps one of this package's errors. The
+// node's server has the credentials of [Identity.ServerTLS].
+func Incoming(ctx context.Context, node, method string, now time.Time) (Call, error) {
+	peer, err := PeerOf(ctx)
+	if err != nil {
+		return Call{}, refusal(err)
+	}
+	header, _ := metadata.FromIncomingContext(ctx)
+	signed, workspace := header.Get(PrincipalKey), header.Get(WorkspaceKey)
+	if len(signed) != 1 || len(workspace) > 1 {
+		return Call{}, refusal(ErrMalformed)
+	}
+	call := Call{Peer: peer}
+	if len(workspace) == 1 {
+		call.Workspace = workspace[0]
+	}
+	if call.Principal, err = peer.VerifyPrincipal([]byte(signed[0]), node, method, now); err != nil {
+		return Call{}, refusal(err)
+	}
+	return call, nil
+}
+
+func refusal(cause error) error {
+	refused := apierror.New(codes.Unauthenticated, "invalid_principal", "The node does not accept the gateway's call: %v.", cause)
+	refused.Cause = cause
+	return refused
+}
+
+// PeerOf returns who is at the other end of the connection of an RPC. The error
+// is a *CertificateError.
+func PeerOf(ctx context.Context) (Peer, error) {
+	if from, ok := grpcpeer.FromContext(ctx); ok {
+		if info, ok := from.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
+			leaf := info.State.VerifiedChains[0][0]
+			subject, err := subjectOf(leaf)
+			return Peer{subject, leaf.PublicKey}, err
+		}
+	}
+	return Peer{}, &CertificateError{"is missing"}
+}
