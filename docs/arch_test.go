@@ -41,6 +41,8 @@ var imports = map[string][]string{
 	"clients/go":         {"gen/toold/v1"},
 	"cluster/identity":   {"daemon/apierror"},
 	"cluster/log":        {},
+	"cluster/members":    {"cluster/identity"},
+	"cluster/natstest":   {},
 	"cmd/toold": {
 		"clients/go", "cmd/toold/internal/callargs", "cmd/toold/internal/changes", "cmd/toold/internal/cli",
 		"cmd/toold/internal/connect", "cmd/toold/internal/demo", "cmd/toold/internal/mcpserver", "cmd/toold/internal/records",

@@ -5,6 +5,7 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -39,9 +40,14 @@ func (i *Identity) Outgoing(principal, workspace, node, method string, now time.
 
 // Incoming returns who calls a method of the node, from the context of the RPC.
 // The error is an *apierror.Error that wraps one of this package's errors. The
-// node's server has the credentials of [Identity.ServerTLS].
+// node's server has the credentials of [Identity.ServerTLS]; a peer that is
+// neither a gateway nor an administrator is refused, so nodes may be let in for
+// health checks.
 func Incoming(ctx context.Context, node, method string, now time.Time) (Call, error) {
 	peer, err := PeerOf(ctx)
+	if err == nil && peer.Subject.Role != Gateway && peer.Subject.Role != Admin {
+		err = &CertificateError{fmt.Sprintf("is of a %s, which calls for no principal", peer.Subject.Role)}
+	}
 	if err != nil {
 		return Call{}, refusal(err)
 	}

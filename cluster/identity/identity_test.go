@@ -211,10 +211,17 @@ func TestIncoming(t *testing.T) {
 	if err != nil || call.Principal != "token:ci" || call.Workspace != "w\x00 ü" || call.Peer.Subject.Name != "g1" {
 		t.Errorf("%+v, %v", call, err)
 	}
+	node := cluster(t, Subject{Role: Node, Name: "n2"})[0]
+	nodes, _ := peerOf(t, node)
+	own, err := node.Outgoing("token:ci", "w", "n1", execute, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		ctx    context.Context
 		header metadata.MD
 	}{
+		"from a node":           {nodes, own},
 		"without metadata":      {ctx, metadata.MD{}},
 		"with two principals":   {ctx, metadata.MD{PrincipalKey: {header[PrincipalKey][0], header[PrincipalKey][0]}}},
 		"without a certificate": {t.Context(), header},
