@@ -10,12 +10,12 @@ import (
 )
 
 // begin opens the database, marks it as open, synced, and from then on leaves
-// the syncing to the syncer.
-func begin(path string) (db *database, epoch string, err error) {
+// the syncing to the syncer. A new database gets the epoch first, unless it is empty.
+func begin(path, first string) (db *database, epoch string, err error) {
 	if db, err = openDatabase(path); err != nil {
 		return nil, "", err
 	}
-	if epoch, err = db.openEpoch(); err == nil {
+	if epoch, err = db.openEpoch(first); err == nil {
 		err = db.run("pragma synchronous = normal")
 	}
 	if err != nil {

@@ -15,8 +15,10 @@ import (
 // Log is the records and the state of one session. It is safe for concurrent
 // use.
 type Log struct {
-	store *Store
-	id    int64
+	store   *Store
+	id      int64
+	name    string
+	created int64 // nanoseconds since 1970
 
 	loading sync.Mutex // held while calls is read from the database
 
@@ -81,6 +83,9 @@ func (l *Log) KeepTerminal(durability Durability, state ...Put) *Pending {
 
 func (l *Log) enqueue(p *Pending) *Pending {
 	p.at, p.done = time.Now(), make(chan struct{})
+	if l.store.mirrored {
+		p.durability = Synced
+	}
 	for i := range p.entries {
 		p.durability = max(p.durability, p.entries[i].Durability)
 		if p.entries[i].Terminal {
@@ -137,7 +142,9 @@ func (l *Log) Last() uint64 {
 
 // Seal ends the log: it takes no more records, what was enqueued before is
 // still written, and everything stays readable. Sealing twice is not an error.
-func (l *Log) Seal() error {
+func (l *Log) Seal() error { return l.seal(time.Now()) }
+
+func (l *Log) seal(at time.Time) error {
 	l.mu.Lock()
 	was := l.sealed
 	l.sealed = true
@@ -154,14 +161,15 @@ func (l *Log) Seal() error {
 		if err := l.present(); err != nil {
 			return err
 		}
-		return db.execLocked("update logs set sealed = ?, bytes = ?, last = ? where id = ?", time.Now().UnixNano(), bytes, last, l.id)
+		return db.execLocked("update logs set sealed = ?, bytes = ?, last = ? where id = ?", at.UnixNano(), bytes, last, l.id)
 	})
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.sealed = false
+		return err
 	}
-	return err
+	return l.reportEnd(at, false)
 }
 
 // retire makes the log refuse everything and wakes its cursors.

@@ -177,7 +177,7 @@ const (
 // Numbers that were never synced may be given again after a loss of power: if
 // the database was not closed and the machine has been started since, the
 // epoch is a new one.
-func (d *database) openEpoch() (epoch string, err error) {
+func (d *database) openEpoch(first string) (epoch string, err error) {
 	boot := bootID()
 	err = d.update(reserved, func() error {
 		was, err := d.meta(metaBoot)
@@ -187,8 +187,10 @@ func (d *database) openEpoch() (epoch string, err error) {
 		if epoch, err = d.meta(metaEpoch); err != nil {
 			return err
 		}
-		if epoch == "" || was != "" && was != boot {
-			epoch = rand.Text()
+		if fresh := epoch == ""; fresh || was != "" && was != boot {
+			if epoch = first; !fresh || first == "" {
+				epoch = rand.Text()
+			}
 			if err := d.execLocked(setMeta, metaEpoch, epoch); err != nil {
 				return err
 			}

@@ -22,12 +22,13 @@ const (
 // Store is an open database with all of its logs. All methods may be called
 // from any goroutine.
 type Store struct {
-	db    *database
-	files *files
-	epoch string
-	queue queue
-	done  chan struct{} // closed when the writer has ended
-	syncs *syncer
+	db       *database
+	files    *files
+	epoch    string
+	queue    queue
+	done     chan struct{} // closed when the writer has ended
+	syncs    *syncer
+	mirrored bool // everything waits for a mirror
 
 	writing  sync.Mutex // held while a group is written; guards the rest of this paragraph
 	group    []*Pending // that is written, or was last
@@ -60,6 +61,10 @@ type Config struct {
 	Reserve int64
 	// Unsynced lets nothing wait for the disk: Synced entries are Committed.
 	Unsynced bool
+	// Mirror stores everything in another place before readers see it. Nil: there is none.
+	Mirror Mirror
+	// Epoch is that of a new database, which will be built by [Store.Apply]. Empty: it gets an epoch of its own.
+	Epoch string
 }
 
 // Open opens the database in dir and makes what is missing: the directory with
@@ -79,9 +84,9 @@ func Open(dir string, config Config) (*Store, error) {
 	}
 	spare := &reserve{path: filepath.Join(dir, reserveName), size: config.Reserve}
 	spare.find()
-	db, epoch, err := begin(path)
+	db, epoch, err := begin(path, config.Epoch)
 	if errors.Is(err, ErrFull) && spare.release() {
-		db, epoch, err = begin(path)
+		db, epoch, err = begin(path, config.Epoch)
 	}
 	if err != nil {
 		return nil, err
@@ -99,10 +104,11 @@ func Open(dir string, config Config) (*Store, error) {
 		done:  make(chan struct{}),
 		logs:  map[string]knownLog{},
 
+		mirrored: config.Mirror != nil,
 		previous: map[link]uint64{},
 		puts:     map[cell]noted{},
 	}
-	if s.syncs, err = openSyncer(path, config.Unsynced); err != nil {
+	if s.syncs, err = openSyncer(path, config); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
 	go s.syncs.run(func() { signal(s.queue.wake) })
@@ -178,16 +184,21 @@ func (s *Store) Close() error {
 
 // Create makes a new, empty log. It returns ErrExists if the name is taken.
 func (s *Store) Create(name string) (*Log, error) {
+	return s.create(name, time.Now(), 1)
+}
+
+// create makes a log whose records begin with the number first.
+func (s *Store) create(name string, created time.Time, first uint64) (*Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := &Log{store: s, first: 1}
+	l := &Log{store: s, name: name, created: created.UnixNano(), first: first, last: first - 1, written: first - 1}
 	err := s.db.update(common, func() error {
 		if found, err := s.load(name); found != nil || err != nil {
 			return cmp.Or(err, fmt.Errorf("%w: %q", ErrExists, name))
 		}
-		return s.db.rowsLocked("insert into logs (name, created) values (?, ?) returning id", func(scan scanner) (bool, error) {
+		return s.db.rowsLocked("insert into logs (name, created, first) values (?, ?, ?) returning id", func(scan scanner) (bool, error) {
 			return false, scan(&l.id)
-		}, name, time.Now().UnixNano())
+		}, name, l.created, first)
 	})
 	if err != nil {
 		return nil, err
@@ -220,10 +231,10 @@ func (s *Store) Log(name string) (*Log, error) {
 
 // load reads a log's description, nil if there is none; the database is locked.
 func (s *Store) load(name string) (l *Log, err error) {
-	err = s.db.rowsLocked("select id, sealed, first, ifnull(bytes, -1) from logs where name = ?", func(scan scanner) (bool, error) {
-		l = &Log{store: s}
+	err = s.db.rowsLocked("select id, created, sealed, first, ifnull(bytes, -1) from logs where name = ?", func(scan scanner) (bool, error) {
+		l = &Log{store: s, name: name}
 		var sealed int64
-		if err := scan(&l.id, &sealed, &l.first, &l.bytes); err != nil {
+		if err := scan(&l.id, &l.created, &sealed, &l.first, &l.bytes); err != nil {
 			return false, err
 		}
 		l.sealed = sealed != 0
@@ -313,6 +324,9 @@ func (s *Store) Remove(name string) error {
 	}
 	// From here on nothing is added, so that there is an end to the trimming.
 	if _, err := l.Bytes(); err != nil {
+		return err
+	}
+	if err := l.reportEnd(time.Time{}, true); err != nil {
 		return err
 	}
 	l.retire()

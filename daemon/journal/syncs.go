@@ -21,23 +21,24 @@ import (
 // syncer belongs to one goroutine, run; the writer hands it what it has
 // committed.
 type syncer struct {
-	wal  *os.File // the write-ahead log, by a descriptor of its own: one file for as long as the database is open; nil: no sync is ever needed
-	wake chan struct{}
-	done chan struct{} // closed when run has ended
+	wal    *os.File // the write-ahead log, by a descriptor of its own: one file for as long as the database is open; nil: no sync is ever needed
+	mirror Mirror   // nil: there is none
+	wake   chan struct{}
+	done   chan struct{} // closed when run has ended
 
 	mu      sync.Mutex
 	sync    func() error // fdatasync of wal
 	waiting []*Pending   // committed, in order
 	busy    bool         // something waits, or is being synced
 	closed  bool
-	broken  error // a sync has failed: what is on the disk is not known any more
+	broken  error // a sync or the mirror has failed: what is safe is not known any more
 }
 
-// openSyncer is called after the first transaction, which makes the file. With unsynced no caller
-// waits.
-func openSyncer(database string, unsynced bool) (*syncer, error) {
-	y := &syncer{wake: make(chan struct{}, 1), done: make(chan struct{})}
-	if unsynced {
+// openSyncer is called after the first transaction, which makes the file. If the store is unsynced no
+// caller waits for the disk.
+func openSyncer(database string, config Config) (*syncer, error) {
+	y := &syncer{mirror: config.Mirror, wake: make(chan struct{}, 1), done: make(chan struct{}), sync: func() error { return nil }}
+	if config.Unsynced {
 		return y, nil
 	}
 	var err error
@@ -55,7 +56,7 @@ func (y *syncer) hand(group []*Pending) {
 	defer y.mu.Unlock()
 	before := len(y.waiting)
 	for _, p := range group {
-		if p.err == nil && (p.durable() && y.wal != nil || p.log.syncing > 0) {
+		if p.err == nil && (p.durable() && (y.wal != nil || y.mirror != nil) || p.log.syncing > 0) {
 			p.log.syncing++
 			y.waiting = append(y.waiting, p)
 			continue
@@ -75,7 +76,7 @@ func (y *syncer) underWay() bool {
 	return y.busy
 }
 
-// run syncs until it is closed and no caller waits, and calls rested whenever none does. A sync
+// run syncs and mirrors until it is closed and no caller waits, and calls rested whenever none does. A sync
 // that has failed once is not tried again: the kernel may have dropped what it could not write, and
 // would then say that all is well.
 func (y *syncer) run(rested func()) {
@@ -92,6 +93,9 @@ func (y *syncer) run(rested func()) {
 			if err = sync(); err != nil {
 				suspect(y.wal.Name(), err)
 			}
+		}
+		if err == nil && y.mirror != nil && len(group) > 0 {
+			err = y.mirror.reflect(group)
 		}
 		rests := err != nil && y.release(group, err) // before a waiter sees it: what it appends then follows nothing
 		for _, p := range group {

@@ -19,7 +19,9 @@ import (
 type Pending struct {
 	log        *Log
 	entries    []Entry
-	state      []Put // changed beside the entries'
+	state      []Put     // changed beside the entries'
+	sealed     time.Time // the log was sealed then, for the mirror; zero: not by this
+	removed    bool      // the log is about to be removed, for the mirror
 	durability Durability
 	room       room
 	staged     bool
@@ -331,9 +333,10 @@ func (p *Pending) time(e *Entry) time.Time {
 	return time.Unix(0, e.Time.UnixNano())
 }
 
-// conclude shows what was committed to the readers, and publishes the outcome.
+// conclude shows what was committed to the readers, and publishes the outcome. What could not be synced is shown, since it is
+// in the file that readers have; what the mirror does not have is not.
 func (p *Pending) conclude(err error) {
-	if p.from > 0 && p.err == nil {
+	if p.from > 0 && p.err == nil && (err == nil || !p.log.store.mirrored) {
 		p.log.show(p)
 	}
 	p.settle(err)
