@@ -56,6 +56,10 @@ type Config struct {
 	// IdleExit ends the daemon after so long without stream, running call or background task. 0:
 	// never.
 	IdleExit time.Duration
+	// Mirror stores everything that the journal commits in another place, before clients see it. Once it
+	// returns an error the daemon ends. A journal with a mirror is not salvaged when it is damaged: it is to
+	// be built again from the mirror. Nil: there is none.
+	Mirror journal.Mirror
 	// Metrics takes the gRPC server's metrics; nil: they are kept nowhere.
 	Metrics prometheus.Registerer
 }
@@ -160,7 +164,7 @@ func (d *Daemon) openState() (err error) {
 	}
 	d.life.closers = append(d.life.closers, d.endpoints.lock.Close)
 	unsynced := d.settings.Load(settings.Scope{}).Unsynced
-	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced})
+	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced, Mirror: d.mirror()})
 	if err != nil {
 		return err
 	}
@@ -297,7 +301,7 @@ const journalReserve = 8 << 20
 func openJournal(dir string, config journal.Config) (store *journal.Store, warnings []string, err error) {
 	var damage *journal.CorruptError
 	store, err = verified(dir, config)
-	if !errors.As(err, &damage) {
+	if !errors.As(err, &damage) || config.Mirror != nil {
 		return store, nil, err
 	}
 	report, failed := journal.Salvage(dir)
@@ -327,6 +331,21 @@ func verified(dir string, config journal.Config) (*journal.Store, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
+}
+
+// mirror returns the mirror for the journal, if there is one: when it refuses, this daemon must not go on.
+func (d *Daemon) mirror() journal.Mirror {
+	if d.Mirror == nil {
+		return nil
+	}
+	return func(epoch string, changes []journal.Change) error {
+		err := d.Mirror(epoch, changes)
+		if err != nil {
+			d.Log.Error("the daemon ends, since the mirror of its journal has refused a change", zap.Error(err))
+			d.Stop()
+		}
+		return err
+	}
 }
 
 // lossWarnings returns what a salvaged journal lacks, session by session.

@@ -48,7 +48,7 @@ var imports = map[string][]string{
 		"cmd/toold/internal/connect", "cmd/toold/internal/demo", "cmd/toold/internal/mcpserver", "cmd/toold/internal/records",
 		"cmd/toold/internal/stdio", "cmd/toold/internal/terminal", "cmd/toold/internal/turn", "daemon", "daemon/access", "daemon/dialect", "daemon/settings",
 		"gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/memory",
-		"tools/notebook", "tools/media/pdf", "tools/read", "tools/exec/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch",
+		"daemon/mirror", "tools/notebook", "tools/media/pdf", "tools/read", "tools/exec/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch",
 		"tools/websearch", "tools/write",
 	},
 	"cmd/toold/internal/callargs": {
@@ -100,6 +100,7 @@ var imports = map[string][]string{
 	"daemon/dialect":  {"tools", "tools/text/ellipsis"},
 	"daemon/guard":    {},
 	"daemon/journal":  {},
+	"daemon/mirror":   {"daemon/journal", "gen/toold/v1"},
 	"daemon/pool":     {"daemon/dialect", "tools", "tools/text/nearest"},
 	"daemon/quota":    {},
 	"daemon/sealed":   {},

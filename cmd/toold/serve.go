@@ -25,6 +25,7 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/daemon"
 	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/mirror"
 )
 
 // serving is the flags of serve.
@@ -34,6 +35,7 @@ type serving struct {
 	tcp                    listening
 	idleExit               time.Duration
 	readyFD                int
+	mirror                 string // a socket; empty: the journal has no mirror
 	trace                  string // empty: none
 }
 
@@ -56,6 +58,7 @@ func (s *app) serveCommand() *cobra.Command {
 	f.logFormat = "console"
 	cli.AddChoice(cmd, &f.logFormat, "log-format", "", "how the log is written: json or console", "json", "console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
+	flags.StringVar(&f.mirror, "mirror", "", "socket of a server that stores what the journal commits before clients see it")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
 	_ = flags.MarkHidden("ready-fd")
 	flags.StringVar(&f.trace, "trace", "", "write a trace of the Go runtime to this file, with the phases of each call as regions")
@@ -124,11 +127,17 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 		listeners, places = append(listeners, tcp), append(places, f.tcp.said(tcp))
 	}
 	var d *daemon.Daemon
+	config := daemon.Config{
+		Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
+		Log: log, IdleExit: f.idleExit,
+	}
+	release := func() {}
+	if err == nil && f.mirror != "" {
+		release, err = mirrored(&config, f.mirror)
+		defer release()
+	}
 	if err == nil {
-		d, err = daemon.New(daemon.Config{
-			Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
-			Log: log, IdleExit: f.idleExit,
-		})
+		d, err = daemon.New(config)
 	}
 	if err != nil {
 		for _, l := range listeners {
@@ -136,17 +145,28 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 		}
 		return err
 	}
-	return s.serveOn(listeners, places, d, log, ready)
+	stop := func() { d.Stop(); release() }
+	return s.serveOn(listeners, places, d, stop, log, ready)
 }
 
-// serveOn serves on the listeners, which are at those places.
-func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, log *zap.Logger, ready *os.File) error {
+// mirrored sets the daemon's mirror to the one at a socket. After release nothing waits for it.
+func mirrored(config *daemon.Config, socket string) (release func(), err error) {
+	client, err := mirror.Connect(socket)
+	if err != nil {
+		return func() {}, err
+	}
+	config.Mirror = client.Append
+	return func() { _ = client.Close() }, nil
+}
+
+// serveOn serves on the listeners, which are at those places. The first signal drains the daemon, the second calls stop.
+func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, stop func(), log *zap.Logger, ready *os.File) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	var obeying sync.WaitGroup
-	obeying.Go(func() { obey(signals, d, ended) })
+	obeying.Go(func() { obey(signals, ended, d.Drain, stop) })
 	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if ready == nil {
 		for _, place := range places {
@@ -161,9 +181,9 @@ func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemo
 	return err
 }
 
-// obey drains at the first signal and stops at the second.
-func obey(signals <-chan os.Signal, d *daemon.Daemon, ended <-chan struct{}) {
-	for _, act := range []func(){d.Drain, d.Stop} {
+// obey calls one of acts at each signal.
+func obey(signals <-chan os.Signal, ended <-chan struct{}, acts ...func()) {
+	for _, act := range acts {
 		select {
 		case <-signals:
 			act()

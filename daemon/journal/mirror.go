@@ -19,8 +19,8 @@ import (
 // shown to readers nor counts as appended until it returns. After an error, which the entries'
 // Wait returns, it is not called again, and the store takes nothing more.
 //
-// What a mirror is given must not be modified.
-type Mirror func([]Change) error
+// What a mirror is given must not be modified. epoch is the store's.
+type Mirror func(epoch string, changes []Change) error
 
 // A Change is what was committed in one log at once. Those of a store, in order, build it again:
 // see [Store.Apply].
@@ -43,13 +43,13 @@ func (p *Pending) change() Change {
 	return c
 }
 
-// reflect passes a group to the mirror.
-func (m Mirror) reflect(group []*Pending) error {
+// changesOf describes what a group has committed.
+func changesOf(group []*Pending) []Change {
 	changes := make([]Change, len(group))
 	for i, p := range group {
 		changes[i] = p.change()
 	}
-	return m(changes)
+	return changes
 }
 
 // reportEnd passes the end of a log to the mirror, if there is one, behind everything that was

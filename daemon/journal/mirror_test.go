@@ -109,7 +109,7 @@ func TestMirrorHasEverything(t *testing.T) {
 		t.Logf("seed %d", seed)
 		copied := openWith(t, journal.Config{Epoch: "the first one's", Unsynced: true})
 		var given []journal.Change
-		s := openWith(t, journal.Config{Unsynced: unsynced, Mirror: func(changes []journal.Change) error {
+		s := openWith(t, journal.Config{Unsynced: unsynced, Mirror: func(_ string, changes []journal.Change) error {
 			given = append(given, changes...)
 			applyAll(t, copied, changes)
 			return nil
@@ -166,7 +166,7 @@ func TestExportOfATrimmedLog(t *testing.T) {
 // TestNothingIsShownBeforeTheMirrorHasIt holds the mirror up: no reader sees a record meanwhile, and a group gathers.
 func TestNothingIsShownBeforeTheMirrorHasIt(t *testing.T) {
 	asked, answer := make(chan int), make(chan error)
-	s := openWith(t, journal.Config{Mirror: func(changes []journal.Change) error {
+	s := openWith(t, journal.Config{Mirror: func(_ string, changes []journal.Change) error {
 		asked <- len(changes)
 		return <-answer
 	}})

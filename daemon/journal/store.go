@@ -108,7 +108,7 @@ func Open(dir string, config Config) (*Store, error) {
 		previous: map[link]uint64{},
 		puts:     map[cell]noted{},
 	}
-	if s.syncs, err = openSyncer(path, config); err != nil {
+	if s.syncs, err = openSyncer(path, epoch, config); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
 	go s.syncs.run(func() { signal(s.queue.wake) })

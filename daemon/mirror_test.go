@@ -1,0 +1,85 @@
+package daemon_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A copyMirror is a mirror that can be held up, and refuse.
+type copyMirror struct {
+	mu      sync.Mutex // held while the mirror is held up
+	epoch   string
+	changes []journal.Change
+	refuse  error
+}
+
+func (m *copyMirror) append(epoch string, changes []journal.Change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.epoch = epoch
+	if m.refuse == nil {
+		m.changes = append(m.changes, changes...)
+	}
+	return m.refuse
+}
+
+// TestMirrorGoesFirst: while the mirror does not answer no call begins to act and no client is shown anything; when it
+// refuses the daemon ends. Another daemon goes on from what the mirror has.
+func TestMirrorGoesFirst(t *testing.T) {
+	gate := gateTool()
+	h := prepare(t, gate)
+	m := &copyMirror{}
+	config := h.config()
+	config.Mirror = m.append
+	h.begin(config)
+	c := h.join("s", free())
+	c.use("first", "Write", `{"file_path":"`+filepath.Join(h.root, "first")+`","content":"1"}`)
+	c.until("first OK")
+	c.pass("through", reads)
+	c.until("through started")
+	gate.await(t, "through")
+	m.mu.Lock()
+	held := len(m.changes)
+	c.use("second", "Write", `{"file_path":"`+filepath.Join(h.root, "second")+`","content":"2"}`)
+	gate.open("through") // its result, too, waits for the mirror
+	m.refuse = errors.New("another has taken over")
+	m.mu.Unlock()
+	h.left()
+	_ = c.rest() // which ends with the daemon
+	if last := story(c.events); slices.Contains(last, "through OK") {
+		t.Errorf("the client was shown %q, which the mirror does not have", last)
+	}
+	if _, err := os.Stat(filepath.Join(h.root, "second")); err == nil {
+		t.Error("a call has acted of whose start the mirror does not know")
+	}
+
+	successor := prepare(t)
+	store, err := journal.Open(filepath.Join(successor.state, "journal"), journal.Config{Epoch: m.epoch, Unsynced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range m.changes[:held] {
+		if err := store.Apply(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	successor.start()
+	again := successor.converse()
+	attached := again.attach(&tooldv1.Attach{SessionId: "s", AfterSeq: new(uint64)})
+	want(t, attached.GetEpoch(), m.epoch)
+	again.until("turn 1 ended")
+	told := outcomes(resultsOf(again.events))
+	want(t, told["first"], "OK")
+	want(t, told["through"], "INTERRUPTED interrupted")
+	want(t, told["second"], "")
+}
