@@ -19,6 +19,10 @@ func TestLoops(t *testing.T) {
 		{"chat.js", ts, all},
 		{"messages.py", py, all},
 		{"chat.py", py, all},
+		{"runner.py", py, all},
+		{"chain.py", py, all},
+		{"typed.py", py, all},
+		{"coder.py", py, "112233"},
 		{"runner.js", ts, "23"}, // it sends only what is new
 		{"ai.js", ts, all},
 		{"responses.js", ts, "112233"}, // the model asks for the patch and the command one after the other

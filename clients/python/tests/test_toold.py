@@ -111,6 +111,29 @@ class Home(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaises(KeyError):
                     await (await session.call("Bash", {"command": "echo"})).result()
 
+    async def test_whole_messages(self):
+        """They run beside each other, and one that nobody waits for any more is cancelled."""
+
+        def message(id, command):
+            block = {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}
+            return {"type": "message", "role": "assistant", "content": [block]}
+
+        ended = asyncio.Queue()
+
+        def see(event):
+            if event.HasField("started") or event.HasField("tool_result"):
+                ended.put_nowait((event.WhichOneof("event"), event.tool_result.error.code))
+
+        async with await toold.connect() as client:
+            async with await client.session(mode="bypassPermissions") as session:
+                items = await asyncio.gather(*(session.run(message(id, "echo " + id)) for id in "abc"))
+                self.assertEqual([item["content"][0]["content"][0]["text"] for (item,) in items], ["a\n", "b\n", "c\n"])
+            async with await client.session(mode="bypassPermissions", on_event=see) as session:
+                running = asyncio.create_task(session.run(message("d", "sleep 60")))
+                self.assertEqual(await ended.get(), ("started", ""))
+                running.cancel()
+                self.assertEqual(await ended.get(), ("tool_result", "cancelled"))
+
     async def test_closed(self):
         """A session without a name ends with its close, also with that of its client; one with a name stays."""
         async with await toold.connect() as observer:

@@ -38,6 +38,7 @@ class Session:
         self._turns, self._running = {}, {}  # turns and single calls that have not ended, by their turn; calls of own tools
         self._asked, self._answers = set(), {}
         self._feeding = None  # the turn whose message is coming
+        self._whole = asyncio.Lock()  # held while a whole message is sent
         self._failed = None
         self._closed = False
         self._work = set()
@@ -53,11 +54,19 @@ class Session:
     async def run(self, message):
         """Runs the tool calls of a model's whole message, and returns the items to append to the conversation.
 
-        message is what the API has answered with, as a dict or JSON. See Turn.end.
+        message is what the API has answered with, as a dict or JSON. See Turn.end. It may run beside others; when it is cancelled, so
+        are its calls.
         """
         turn = self.turn()
-        await turn.feed(message)
-        return await turn.end()
+        async with self._whole:
+            await turn.feed(message)
+            await turn._close()
+        try:
+            return await turn._items()
+        except asyncio.CancelledError:
+            with suppress(TooldError):
+                await turn.cancel()
+            raise
 
     def turn(self, id=None):
         """Begins a turn, which is fed with the events of a model's stream. id is its name; each needs its own."""

@@ -61,8 +61,18 @@ class Turn(Waiting):
         role tool or output items. Without a call the list is empty. A message that has not ended is ended: calls that are not whole
         never run. Raises ModelError if the model's API has reported an error, or the message cannot be read.
         """
+        await self._close()
+        return await self._items()
+
+    async def _close(self):
+        """Ends the message, so that the next one may come."""
         if self._index and not self._over.is_set():
             await self._session._send(wire.ExecuteRequest(end_turn=wire.EndTurn(turn_id=self.id)))
+        if self._session._feeding is self:
+            self._session._feeding = None
+
+    async def _items(self):
+        if self._index:
             await self._wait()
         for notice in self.notices:
             if notice.code in ("model_failed", "invalid_model_event"):

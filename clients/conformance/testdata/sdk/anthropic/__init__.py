@@ -4,11 +4,16 @@ import json
 import os
 
 from _sse import Object, events
+from anthropic.lib.tools import BetaAsyncToolRunner
 
 
 class AsyncAnthropic:
     def __init__(self):
         self.messages = self
+        self.beta = self
+
+    def tool_runner(self, *, tools, messages, **request):
+        return BetaAsyncToolRunner(self.stream, tools, messages, request)
 
     def stream(self, **request):
         return _Stream(events(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", os.environ["ANTHROPIC_API_KEY"], request))
@@ -40,7 +45,7 @@ class _Stream:
             if block.type == "text":
                 block.text = all
             else:
-                block.input = json.loads(all or "{}")
+                block.input = json.loads(all or "{}", object_hook=lambda o: Object(**o))
 
     async def get_final_message(self):
         return Object(role="assistant", content=self._content)
