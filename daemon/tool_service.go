@@ -251,6 +251,10 @@ func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallReques
 	if err != nil {
 		return nil, err
 	}
+	held, err := look.log.State(keyEnding + key) // before the records: it goes when the result comes
+	if err != nil {
+		return nil, journalRefusal(err)
+	}
 	records, err := look.log.Find(key)
 	if err != nil {
 		return nil, journalRefusal(err)
@@ -259,6 +263,9 @@ func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallReques
 		return nil, unknownCall(look.name, request.GetToolUseId())
 	}
 	response := &tooldv1.GetCallResponse{State: storyOf(records).state}
+	if _, completed := held[keyEnding+key]; completed && response.State != tooldv1.CallState_CALL_STATE_ENDED {
+		response.State = tooldv1.CallState_CALL_STATE_COMPLETED
+	}
 	for _, record := range records {
 		wire, err := wireOf(record)
 		if err != nil {

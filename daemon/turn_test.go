@@ -153,6 +153,16 @@ func TestAbortStopsRunning(t *testing.T) {
 	}
 }
 
+// callState asks where a call stands.
+func (h *house) callState(session, call string) tooldv1.CallState {
+	h.t.Helper()
+	got, err := h.tools().GetCall(h.t.Context(), &tooldv1.GetCallRequest{SessionId: session, ToolUseId: call})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return got.GetState()
+}
+
 // TestOrderedResults: results come in the order of the tool uses, and a later one is not lost meanwhile.
 func TestOrderedResults(t *testing.T) {
 	g := gateTool()
@@ -166,9 +176,14 @@ func TestOrderedResults(t *testing.T) {
 	c.endTurn()
 	g.await(t, "a", "b", "c")
 	g.open("c")
+	for h.callState("s", "c") != tooldv1.CallState_CALL_STATE_COMPLETED { // until it has ended
+		want(t, h.callState("s", "c"), tooldv1.CallState_CALL_STATE_RUNNING)
+	}
+	want(t, h.callState("s", "b"), tooldv1.CallState_CALL_STATE_RUNNING)
 	g.open("b")
 	g.open("a")
 	c.until("turn 1")
+	want(t, h.callState("s", "c"), tooldv1.CallState_CALL_STATE_ENDED)
 	var told []string
 	for _, e := range c.events {
 		if e.GetToolResult() != nil {

@@ -280,6 +280,8 @@ const (
 	CallState_CALL_STATE_RUNNING CallState = 2
 	// It has its result.
 	CallState_CALL_STATE_ENDED CallState = 3
+	// It has ended, but under Options.ordered_results its result waits for those of earlier calls of its turn.
+	CallState_CALL_STATE_COMPLETED CallState = 4
 )
 
 // Enum value maps for CallState.
@@ -289,12 +291,14 @@ var (
 		1: "CALL_STATE_ACCEPTED",
 		2: "CALL_STATE_RUNNING",
 		3: "CALL_STATE_ENDED",
+		4: "CALL_STATE_COMPLETED",
 	}
 	CallState_value = map[string]int32{
 		"CALL_STATE_UNSPECIFIED": 0,
 		"CALL_STATE_ACCEPTED":    1,
 		"CALL_STATE_RUNNING":     2,
 		"CALL_STATE_ENDED":       3,
+		"CALL_STATE_COMPLETED":   4,
 	}
 )
 
@@ -2962,12 +2966,13 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x0fTOOL_FORMAT_MCP\x10\x04\x12 \n" +
 	"\x1cTOOL_FORMAT_OPENAI_RESPONSES\x10\x05\x12 \n" +
 	"\x1cTOOL_FORMAT_ANTHROPIC_NATIVE\x10\x06\x12\x1d\n" +
-	"\x19TOOL_FORMAT_AGENT_TOOLSET\x10\a*n\n" +
+	"\x19TOOL_FORMAT_AGENT_TOOLSET\x10\a*\x88\x01\n" +
 	"\tCallState\x12\x1a\n" +
 	"\x16CALL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13CALL_STATE_ACCEPTED\x10\x01\x12\x16\n" +
 	"\x12CALL_STATE_RUNNING\x10\x02\x12\x14\n" +
-	"\x10CALL_STATE_ENDED\x10\x032\xe4\x02\n" +
+	"\x10CALL_STATE_ENDED\x10\x03\x12\x18\n" +
+	"\x14CALL_STATE_COMPLETED\x10\x042\xe4\x02\n" +
 	"\vToolService\x12B\n" +
 	"\aExecute\x12\x18.toold.v1.ExecuteRequest\x1a\x19.toold.v1.ExecuteResponse(\x010\x01\x12@\n" +
 	"\aRunTool\x12\x18.toold.v1.RunToolRequest\x1a\x19.toold.v1.RunToolResponse0\x01\x12D\n" +
