@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,52 @@ func TestLimits(t *testing.T) {
 	if info.GetSessions() != 2 || info.GetLimits().GetOutputBytes() != 10_000 || info.GetVersion() != "test" || info.GetPid() != int32(os.Getpid()) ||
 		info.GetEpoch() == "" || len(info.GetFeatures()) == 0 || info.GetDefaultRoot() != h.root || info.GetStarted() == nil || info.GetSandbox() == tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
 		t.Errorf("info %v", info)
+	}
+}
+
+// TestNamedSessionsStay: where a session has to make room, one that the daemon has named goes before those that clients have
+// named, and of those the longest idle one; also of sessions at rest.
+func TestNamedSessionsStay(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		begin func(*testing.T, string) *house
+	}{
+		{"idle", func(t *testing.T, limits string) *house {
+			h := prepare(t)
+			h.limit(limits)
+			h.start()
+			return h
+		}},
+		{"at rest", restful},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := c.begin(t, `"sessions": 3`)
+			open := func(name string) string {
+				c := h.converse()
+				id := c.attach(&tooldv1.Attach{SessionId: name, Roots: []string{h.root}}).GetSessionId()
+				if err := c.rest(); err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+			left := func() (names []string) {
+				list, err := h.sessions().ListSessions(t.Context(), &tooldv1.ListSessionsRequest{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range list.GetSessions() {
+					names = append(names, s.GetSessionId())
+				}
+				return slices.Sorted(slices.Values(names))
+			}
+			open("a")
+			open("")
+			open("b")
+			open("c") // in place of the unnamed one, though a is idle for longer
+			want(t, left(), []string{"a", "b", "c"})
+			open("d") // there are none but named ones
+			want(t, left(), []string{"b", "c", "d"})
+		})
 	}
 }
 

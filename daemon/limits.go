@@ -36,28 +36,29 @@ import (
 // certificate authority can name any number of them. The machine's own user has his besides.
 const remoteSessions = 4
 
-// crowding returns the principal's longest idle detached session when he has as many as the limit
-// allows; empty: there is room.
+// crowding returns the principal's longest idle detached session when they have as many as the limit
+// allows, one that a client has named only if there is no other; empty: there is room.
 func (x *sessionSet) crowding(who access.Principal) (oldest string, err error) {
 	var since time.Time
-	own, remote := 0, 0
-	count := func(name string, owner access.Principal, idle func() (since time.Time, unused bool)) {
-		if owner.Remote() {
+	own, remote, named := 0, 0, false
+	count := func(name string, of meta, idle func() (since time.Time, unused bool)) {
+		if of.owner().Remote() {
 			remote++
 		}
-		if owner != who {
+		if of.owner() != who {
 			return
 		}
 		own++
-		if at, unused := idle(); unused && (oldest == "" || at.Before(since)) {
-			oldest, since = name, at
+		at, unused := idle()
+		if earlier := at.Before(since) && named != of.Unnamed; unused && (oldest == "" || earlier || named && of.Unnamed) {
+			oldest, since, named = name, at, !of.Unnamed
 		}
 	}
 	for _, s := range x.all() {
-		count(s.name, s.meta.owner(), s.attachments.idleSince)
+		count(s.name, s.meta, s.attachments.idleSince)
 	}
 	for _, r := range x.allAtRest() {
-		count(r.info.Name, r.meta.owner(), func() (time.Time, bool) { return r.used, true })
+		count(r.info.Name, r.meta, func() (time.Time, bool) { return r.used, true })
 	}
 	if own < x.d.limits.Sessions && (!who.Remote() || remote < x.d.limits.Sessions*remoteSessions) {
 		return "", nil

@@ -61,7 +61,8 @@ const (
 type meta struct {
 	Roots     []string         `json:"roots"`
 	Anonymous bool             `json:"anonymous,omitempty"`
-	Owner     access.Principal `json:"owner,omitempty"` // who made it; read it with owner
+	Unnamed   bool             `json:"unnamed,omitempty"` // its name is the daemon's; also of one that is anonymous
+	Owner     access.Principal `json:"owner,omitempty"`   // who made it; read it with owner
 }
 
 // callRow is what the journal keeps of a call beside its records.
@@ -158,8 +159,8 @@ type sessionSet struct {
 }
 
 // newSession makes a session of who's with roots, or with the default root when there are none. It
-// has its options before anything is asked of it. When he has as many as the limit allows it closes
-// his longest idle one.
+// has its options before anything is asked of it. When they have as many as the limit allows it closes
+// the one that crowding names.
 func (x *sessionSet) newSession(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (*session, error) {
 	for {
 		s, idle, err := x.tryNew(who, name, roots, options, from)
@@ -174,7 +175,8 @@ func (x *sessionSet) newSession(who access.Principal, name string, roots []strin
 
 // tryNew makes the session, if no idle one has to be closed for it.
 func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, options *tooldv1.Options, from origin) (made *session, idle string, err error) {
-	if name == "" {
+	unnamed := name == ""
+	if unnamed {
 		name = newID("s-")
 	}
 	if !sessionName.MatchString(name) || name == "." || name == ".." {
@@ -209,7 +211,8 @@ func (x *sessionSet) tryNew(who access.Principal, name string, roots []string, o
 	if idle, err = x.crowding(who); idle != "" || err != nil {
 		return nil, idle, err
 	}
-	made, err = x.beginLocked(who, name, places, options, from)
+	about := meta{Roots: places.Roots(), Anonymous: from == anonymous, Unnamed: unnamed, Owner: who}
+	made, err = x.beginLocked(name, about, places, options)
 	return made, "", err
 }
 
@@ -219,20 +222,20 @@ func nameTaken(name string) *apierror.Error {
 }
 
 // beginLocked makes the session. The caller has locked making.
-func (x *sessionSet) beginLocked(who access.Principal, name string, places *workspace.Workspace, options *tooldv1.Options, from origin) (*session, error) {
+func (x *sessionSet) beginLocked(name string, about meta, places *workspace.Workspace, options *tooldv1.Options) (*session, error) {
 	if err := x.d.journal.Present(); err != nil {
 		return nil, journalRefusal(err)
 	}
 	log, err := x.d.journal.Create(name)
 	switch {
-	case errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != who:
+	case errors.Is(err, journal.ErrExists) && x.keptMeta(name).owner() != about.owner():
 		return nil, nameTaken(name)
 	case errors.Is(err, journal.ErrExists):
 		return nil, apierror.Preconditionf("session_closed", "session_id", "The session %q is closed. Its records can still be read with Watch; use another name for a new one.", name)
 	case err != nil:
 		return nil, journalRefusal(err)
 	}
-	s, err := x.assemble(name, meta{Roots: places.Roots(), Anonymous: from == anonymous, Owner: who}, log, places)
+	s, err := x.assemble(name, about, log, places)
 	if err != nil {
 		return nil, errors.Join(err, x.d.journal.Remove(name))
 	}
