@@ -291,7 +291,7 @@ func (c *Call) parse(input json.RawMessage) (parsed, error) {
 		return parsed{}, err
 	}
 	p := parsed{input: string(input), declared: action, action: action, effects: action.Effects()}
-	p.title = label(c.Name, cmp.Or(about(p.input), p.writes()))
+	p.title = label(c.Name, p.about())
 	p.limit, p.note = limit(c.Tool.Spec(), c.Timeout, action.TimeLimit())
 	return p, nil
 }

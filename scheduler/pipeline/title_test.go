@@ -1,6 +1,25 @@
 package pipeline
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		`{"town":"Oslo","days":3,"brief":true}`:      "weather(town: Oslo, days: 3, brief: true)",
+		`{"list":[1],"of":{"a":"b"},"none":null}`:    "weather",
+		`{"note":"two\nlines"}`:                      "weather(note: two lines)",
+		`{"password":"hunter22"}`:                    "weather(password: [redacted: credential])",
+		`{"note":"` + strings.Repeat("x", 99) + `"}`: "weather(note: " + strings.Repeat("x", 34) + "…)",
+		`{"command":["a"]}`:                          "weather", `{}`: "weather", `{`: "weather", `{"a":1`: "weather(a: 1)", `["a"]`: "weather",
+	} {
+		if got := label("weather", members(input)); got != want {
+			t.Errorf("%s is called %q, want %q", input, got, want)
+		}
+	}
+}
 
 func TestAbout(t *testing.T) {
 	t.Parallel()
