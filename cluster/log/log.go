@@ -42,7 +42,8 @@ type Log interface {
 	// the end, and [ErrBusy] if another append to the workspace is under way.
 	// After any other error the segment may be stored or not: only a repeated
 	// Append with the same prev tells. If it was stored before, that returns a
-	// *FencedError whose Last is the segment itself.
+	// *FencedError whose Last is the segment itself. Data is not empty and at most
+	// [MaxSegment] large.
 	Append(ctx context.Context, w Workspace, prev Pos, data []byte) (Pos, error)
 	// Last returns the last segment as the log's leader knows it, Pos 0 if there
 	// is none. What it returns has been the end at some time during the call.
@@ -50,7 +51,8 @@ type Log interface {
 	// Read returns the segments from a position on to the end, in order. It ends
 	// with the first error. A segment that was removed by Purge is skipped.
 	Read(ctx context.Context, w Workspace, from Pos) iter.Seq2[Segment, error]
-	// Purge removes the segments before a position. It may keep some of them.
+	// Purge removes the segments before a position, which is that of a segment
+	// that was there. It may keep some of them, and always keeps the last one.
 	Purge(ctx context.Context, w Workspace, before Pos) error
 }
 
@@ -61,6 +63,26 @@ var ErrBusy = errors.New("another append to the workspace is under way")
 // ErrUnknown is returned if the outcome is not known, for instance since the
 // log did not answer in time.
 var ErrUnknown = errors.New("the log did not answer")
+
+// ErrInvalid is returned for what no log stores: a workspace without a
+// principal or a name, and a segment that is empty or too large.
+var ErrInvalid = errors.New("a log does not store this")
+
+// Check returns an [ErrInvalid] for a workspace without a principal or a name.
+func (w Workspace) Check() error {
+	if w.Principal == "" || w.Name == "" {
+		return fmt.Errorf("%w: a workspace needs a principal and a name", ErrInvalid)
+	}
+	return nil
+}
+
+// CheckSegment returns an [ErrInvalid] for what Append refuses.
+func CheckSegment(w Workspace, data []byte) error {
+	if len(data) == 0 || len(data) > MaxSegment {
+		return fmt.Errorf("%w: a segment has %d bytes, and may have from 1 to %d", ErrInvalid, len(data), MaxSegment)
+	}
+	return w.Check()
+}
 
 // FencedError is returned by Append if the workspace's log has another end than
 // the caller expects.
