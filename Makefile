@@ -15,7 +15,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet
 
 all: generate lint test
 
@@ -35,23 +35,31 @@ install:
 test:
 	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
 
+# The cluster's module. TOOLD_MODEL_STEPS is how many steps its model test makes.
+test-cluster:
+	cd cluster && GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 10m ./...
+
 # What CI runs. The tests come last, so that their closing lines are the last thing printed.
 check: generated protos lint vet test
 
 generate: .bin/buf
 	buf format -w
 	buf generate
+	cd cluster && buf format -w && buf generate
 
 # The committed Go code is what the contract in proto/ gives.
 generated: .bin/buf
 	@new=$$(mktemp -d) && trap 'rm -rf "$$new"' EXIT && \
 	buf generate -o "$$new" && \
-	diff -r gen "$$new/gen" || { echo 'gen/ is not what proto/ gives: run "make generate" and commit gen/.' >&2; exit 1; }
+	(cd cluster && buf generate -o "$$new/cluster") && \
+	diff -r gen "$$new/gen" && diff -r cluster/gen "$$new/cluster/gen" || \
+	{ echo 'gen/ is not what proto/ gives: run "make generate" and commit gen/ and cluster/gen/.' >&2; exit 1; }
 
 # The contract reads well, and breaks nobody: it is compared with what main had before this change.
 protos: .bin/buf
 	buf lint
 	buf format --diff --exit-code
+	cd cluster && buf lint && buf format --diff --exit-code
 	@.ci/breaking
 
 lint: .bin/golangci-lint

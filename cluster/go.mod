@@ -2,7 +2,10 @@ module github.com/toold/toold/cluster
 
 go 1.26.0
 
-require github.com/toold/toold v0.0.0
+require (
+	github.com/toold/toold v0.0.0
+	google.golang.org/protobuf v1.36.12
+)
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
@@ -39,7 +42,6 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/grpc v1.85.0 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 )
 
