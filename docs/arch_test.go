@@ -46,6 +46,7 @@ var imports = map[string][]string{
 	"cluster/log/logtest":    {"cluster/log"},
 	"cluster/members":        {"cluster/identity"},
 	"cluster/natstest":       {},
+	"cluster/relay":          {},
 	"cmd/toold": {
 		"clients/go", "cmd/toold/internal/callargs", "cmd/toold/internal/changes", "cmd/toold/internal/cli",
 		"cmd/toold/internal/connect", "cmd/toold/internal/demo", "cmd/toold/internal/mcpserver", "cmd/toold/internal/records",
