@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,23 +36,41 @@ type Funcs[In any] struct {
 
 // New makes a Tool from a typed input and its functions. The input's JSON Schema is derived from
 // In: `json` tags give the names, `omitempty` or `omitzero` makes a field optional, a `jsonschema`
-// tag describes it. New panics when In has no schema, because that is a programming error.
+// tag describes it. The tags `enum` (values separated by commas), `default`, `minimum` and `maximum` are
+// the keywords of that name: Parse refuses what they exclude, but takes an empty text of an optional
+// field as left out. New panics when In has no schema, because that is a programming error.
 func New[In any](spec Spec, funcs Funcs[In]) Tool {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(fmt.Sprintf("BUG: tool %s: %v", spec.Name, err))
 	}
 	plain(schema)
+	bound(schema, reflect.TypeFor[In]())
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
-	text, err := json.Marshal(schema)
-	if err != nil {
-		panic(fmt.Sprintf("BUG: tool %s: %v", spec.Name, err))
-	}
+	text := written(spec.Name, schema)
 	if len(schema.Properties) == 0 { // some model APIs require the key
 		text = append([]byte(`{"properties":{},`), text[1:]...)
 	}
 	spec.InputSchema = text
-	return &typed[In]{spec: spec, check: compile(spec.Name, text), funcs: funcs}
+	tolerate(schema)
+	return &typed[In]{spec: spec, check: compile(spec.Name, written(spec.Name, schema)), funcs: funcs}
+}
+
+func written(tool string, schema *jsonschema.Schema) json.RawMessage {
+	text, err := json.Marshal(schema)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: tool %s: %v", tool, err))
+	}
+	return text
+}
+
+// tolerate lets an optional text be empty, as models send it for a field that they leave out.
+func tolerate(s *jsonschema.Schema) {
+	for name, property := range s.Properties {
+		if property.Enum != nil && !slices.Contains(s.Required, name) {
+			property.Enum = append(property.Enum, "")
+		}
+	}
 }
 
 // plain removes "null" from the types of pointer and slice fields: a model omits such a field
@@ -64,6 +85,52 @@ func plain(s *jsonschema.Schema) {
 	if s.Items != nil {
 		plain(s.Items)
 	}
+}
+
+// bound adds what the tags of a struct's fields say about their values.
+func bound(s *jsonschema.Schema, of reflect.Type) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		if of.Kind() == reflect.Slice {
+			s = s.Items
+		}
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct || s == nil {
+		return
+	}
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		property := s.Properties[name]
+		if property == nil {
+			continue
+		}
+		bound(property, field.Type)
+		if list, is := field.Tag.Lookup("enum"); is {
+			for value := range strings.SplitSeq(list, ",") {
+				property.Enum = append(property.Enum, value)
+			}
+		}
+		property.Minimum, property.Maximum = number(field, "minimum"), number(field, "maximum")
+		if value, is := field.Tag.Lookup("default"); is {
+			if property.Type == "string" {
+				value = strconv.Quote(value)
+			}
+			property.Default = json.RawMessage(value)
+		}
+	}
+}
+
+// number returns the number in a tag of a field; nil: the field has none.
+func number(field reflect.StructField, tag string) *float64 {
+	text, is := field.Tag.Lookup(tag)
+	if !is {
+		return nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: the tag %s of %s: %v", tag, field.Name, err))
+	}
+	return &n
 }
 
 type typed[In any] struct {

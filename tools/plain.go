@@ -2,14 +2,43 @@
 
 package tools
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
 
-// A plainSchema is what an object needs to fit a schema of members with nothing but a type. It is safe
-// for concurrent use.
+// A plainSchema is what an object needs to fit a schema of members with a type, listed texts or bounds. It
+// is safe for concurrent use.
 type plainSchema struct {
-	types    map[string]string // by the member's key; a key whose schema has more is not there
+	members  map[string]plainMember // by key; a key whose schema has more is not there
 	required []string
 }
+
+type plainMember struct {
+	Type    string   `json:"type"`
+	Enum    []string `json:"enum"`    // nil: any text
+	Minimum *int64   `json:"minimum"` // nil: none
+	Maximum *int64   `json:"maximum"`
+}
+
+// accepts reports whether a value in canonical form fits. It may report false for one that does.
+func (m plainMember) accepts(value []byte) bool {
+	if is := typeOf(value); is == "" || is != m.Type {
+		return false
+	}
+	if m.Enum != nil {
+		return slices.Contains(m.Enum, string(value[1:len(value)-1]))
+	}
+	if m.Minimum == nil && m.Maximum == nil {
+		return true
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return err == nil && (m.Minimum == nil || n >= *m.Minimum) && (m.Maximum == nil || n <= *m.Maximum)
+}
+
+// plainKeywords are the keywords that a plainMember checks, and those that allow everything.
+var plainKeywords = []string{"type", "enum", "minimum", "maximum", "description", "default"}
 
 // plainOf returns the plain part of a schema; nil: it has more at its top.
 func plainOf(schema json.RawMessage) *plainSchema {
@@ -18,8 +47,8 @@ func plainOf(schema json.RawMessage) *plainSchema {
 		return nil
 	}
 	var is string
-	var properties map[string]map[string]any
-	p := &plainSchema{types: map[string]string{}}
+	var properties map[string]json.RawMessage
+	p := &plainSchema{members: map[string]plainMember{}}
 	for keyword, text := range top {
 		err := error(nil)
 		switch keyword {
@@ -38,11 +67,19 @@ func plainOf(schema json.RawMessage) *plainSchema {
 		}
 	}
 	for key, property := range properties {
-		kind, _ := property["type"].(string)
-		delete(property, "type")
-		delete(property, "description")
-		if len(property) == 0 || kind == "array" && len(property) == 1 && property["items"] != nil { // an empty one fits
-			p.types[key] = kind
+		var m plainMember
+		var keywords map[string]any
+		if json.Unmarshal(property, &m) != nil || json.Unmarshal(property, &keywords) != nil {
+			continue
+		}
+		for _, keyword := range plainKeywords {
+			delete(keywords, keyword)
+		}
+		isText := m.Enum == nil || m.Type == "string"
+		isNumber := m.Minimum == nil && m.Maximum == nil || m.Type == "integer"
+		isPlain := len(keywords) == 0 || m.Type == "array" && len(keywords) == 1 && keywords["items"] != nil // an empty one fits
+		if isText && isNumber && isPlain {
+			p.members[key] = m
 		}
 	}
 	if is != "object" {
@@ -59,7 +96,7 @@ func (p *plainSchema) accepts(input []byte) bool {
 	}
 	required := 0
 	for _, key := range p.required {
-		if p.types[key] == "" {
+		if p.members[key].Type == "" {
 			return false
 		}
 	}
@@ -69,7 +106,7 @@ func (p *plainSchema) accepts(input []byte) bool {
 				required++
 			}
 		}
-		return typeOf(value) != "" && p.types[string(key)] == typeOf(value)
+		return p.members[string(key)].accepts(value)
 	}) && required == len(p.required)
 }
 

@@ -16,6 +16,8 @@ type plainInput struct {
 		A int `json:"a"`
 	} `json:"inner,omitzero"`
 	Maybe *string `json:"maybe,omitempty"`
+	Mode  string  `json:"mode,omitempty" enum:"one,two" default:"one"`
+	Count *int64  `json:"count,omitempty" minimum:"-1" maximum:"9"`
 }
 
 func plainInputSchema(t testing.TB) *inputSchema {
@@ -28,6 +30,8 @@ func TestPlainInputs(t *testing.T) {
 	s := plainInputSchema(t)
 	for text, want := range map[string]bool{
 		`{"path":"a"}`: true, `{"exact":true,"globs":[],"limit":-5,"other":"","path":"a"}`: true, `{"maybe":"a","path":"a"}`: true,
+		`{"mode":"two","path":"a"}`: true, `{"mode":"","path":"a"}`: true, `{"mode":"three","path":"a"}`: false, `{"mode":1,"path":"a"}`: false,
+		`{"count":-1,"path":"a"}`: true, `{"count":9,"path":"a"}`: true, `{"count":-2,"path":"a"}`: false, `{"count":10,"path":"a"}`: false,
 		`{}`: false, `{"limit":1}`: false, `{"path":1}`: false, `{"limit":"1","path":"a"}`: false, `{"path":"a","unknown":1}`: false,
 		`{"globs":["a"],"path":"a"}`: false, `{"part":1,"path":"a"}`: false, `{"inner":{},"path":"a"}`: false, `{"path":null}`: false, `{"path":"a","path":"a"}`: false,
 	} {
@@ -49,7 +53,7 @@ func TestPlainInputs(t *testing.T) {
 // FuzzPlainInputs compares with the whole check.
 func FuzzPlainInputs(f *testing.F) {
 	s := plainInputSchema(f)
-	for _, text := range []string{`{"path":"a"}`, `{"exact":true,"globs":[],"limit":-5,"other":"","path":"a"}`, `{"limit":123456789012345678901,"path":""}`, `{"limit":-0,"path":"a"}`} {
+	for _, text := range []string{`{"path":"a"}`, `{"exact":true,"globs":[],"limit":-5,"other":"","path":"a"}`, `{"limit":123456789012345678901,"path":""}`, `{"limit":-0,"path":"a"}`, `{"count":9,"mode":"two","path":"a"}`} {
 		f.Add(text)
 	}
 	whole := &inputSchema{tool: s.tool, compiled: s.compiled}

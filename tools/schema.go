@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -203,8 +205,12 @@ func (s *inputSchema) violations(err error) *fault.Error {
 	english := message.NewPrinter(language.English)
 	var found []Violation
 	leaves(invalid, func(leaf *jsonschema.ValidationError) {
+		if of, is := leaf.ErrorKind.(*kind.Enum); is { // the empty text is tolerated, not proposed
+			leaf.ErrorKind = &kind.Enum{Got: of.Got, Want: slices.DeleteFunc(slices.Clone(of.Want), func(v any) bool { return v == "" })}
+		}
 		found = append(found, Violation{pointer(leaf.InstanceLocation), leaf.ErrorKind.LocalizedString(english)})
 	})
+	slices.SortStableFunc(found, func(a, b Violation) int { return cmp.Compare(a.Field, b.Field) })
 	return Violated(s.tool, found)
 }
 

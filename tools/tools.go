@@ -317,7 +317,7 @@ type Step struct {
 // A Todo is one entry of the session's list.
 type Todo struct {
 	Content    string `json:"content" jsonschema:"what is to be done, as an imperative"`
-	Status     string `json:"status" jsonschema:"pending, in_progress or completed"`
+	Status     string `json:"status" jsonschema:"how far it is" enum:"pending,in_progress,completed"`
 	ActiveForm string `json:"activeForm" jsonschema:"the same in the present continuous, shown while it is in progress"`
 }
 

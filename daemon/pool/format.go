@@ -40,6 +40,7 @@ type wireTool struct {
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"input_schema,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"` // nil: not said
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 	Annotations *annotations    `json:"annotations,omitempty"`
 }
@@ -104,7 +105,7 @@ func (f Format) definition(s tools.Spec) any {
 		if own, is := responsesTools[s.Name]; is {
 			return own
 		}
-		d.Type, d.Description, d.Parameters = "function", brief(s.Description), s.InputSchema
+		d.Type, d.Description, d.Parameters, d.Strict = "function", brief(s.Description), s.InputSchema, new(bool) // strict has no optional fields
 	case MCP:
 		d.InputSchema, d.Annotations = s.InputSchema, &annotations{s.ReadOnly, s.Destructive, s.OpenWorld}
 	default:

@@ -27,7 +27,7 @@ const (
 
 type input struct {
 	Command         string `json:"command" jsonschema:"the command, as bash is to read it"`
-	Timeout         int64  `json:"timeout,omitempty" jsonschema:"time limit in milliseconds: 120000 if left out, at most 600000"`
+	Timeout         int64  `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, at most 600000" minimum:"0" default:"120000"`
 	Description     string `json:"description,omitempty" jsonschema:"what the command does, in 5 to 10 words, for the user"`
 	RunInBackground bool   `json:"run_in_background,omitempty" jsonschema:"start it and go on: BashOutput gives its output, KillShell stops it"`
 	MergedOutput    bool   `json:"merged_output,omitempty" jsonschema:"send stdout and stderr through one pipe, so that their order is exact; then nothing tells them apart"`
@@ -61,8 +61,6 @@ func validate(in *input) error {
 		return fault.Invalidf("invalid_input", "The command holds a NUL character, which no command can. Leave it out, or write it as \\0 for printf.").At("/command")
 	case len(in.Command) > maxCommand:
 		return fault.Invalidf("invalid_input", "The command has %d bytes and the system takes at most %d. Write it to a file with Write, and run that.", len(in.Command), maxCommand).At("/command")
-	case in.Timeout < 0:
-		return fault.Invalidf("invalid_input", "The timeout is %d. Give a positive number of milliseconds, or leave it out for %d.", in.Timeout, timeLimit.Milliseconds()).At("/timeout")
 	}
 	in.analysis = shell.Analyze(in.Command)
 	return nil

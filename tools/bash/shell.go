@@ -38,8 +38,8 @@ const (
 
 type shellInput struct {
 	Commands  []string `json:"commands" jsonschema:"the commands, each as bash is to read it"`
-	Timeout   int64    `json:"timeout_ms,omitempty" jsonschema:"time limit of each command in milliseconds: 120000 if left out, at most 600000"`
-	MaxOutput int64    `json:"max_output_length,omitempty" jsonschema:"how many characters of a command's output are returned; 30000 at most"`
+	Timeout   int64    `json:"timeout_ms,omitempty" jsonschema:"time limit of each command in milliseconds, at most 600000" minimum:"0" default:"120000"`
+	MaxOutput int64    `json:"max_output_length,omitempty" jsonschema:"how many characters of a command's output are returned; 30000 at most" minimum:"0"`
 }
 
 // Commands is the structured result of Shell.
@@ -80,8 +80,6 @@ func validateShell(in *shellInput) error {
 		return fault.Invalidf("invalid_input", "commands is empty; send at least one command.").At("/commands")
 	case n > maxCommands:
 		return fault.Invalidf("invalid_input", "There are %d commands, and one call takes at most %d. Send the others in another call.", n, maxCommands).At("/commands")
-	case in.Timeout < 0 || in.MaxOutput < 0:
-		return fault.Invalidf("invalid_input", "timeout_ms and max_output_length are positive, or left out.").At("/timeout_ms")
 	}
 	return nil
 }

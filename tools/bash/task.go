@@ -30,7 +30,7 @@ type outputInput struct {
 	BashID string `json:"bash_id,omitempty" jsonschema:"the id of the background task"`
 	TaskID string `json:"task_id,omitempty" jsonschema:"the same as bash_id"`
 	Filter string `json:"filter,omitempty" jsonschema:"regular expression: only lines that match are shown"`
-	WaitMS int64  `json:"wait_ms,omitempty" jsonschema:"how long to wait for new output or the end, in milliseconds, at most 30000"`
+	WaitMS int64  `json:"wait_ms,omitempty" jsonschema:"how long to wait for new output or the end, in milliseconds, at most 30000" minimum:"0"`
 }
 
 type killInput struct {
@@ -74,9 +74,6 @@ func oneID(id, alias, field string) (string, error) {
 func validateOutput(in *outputInput) (err error) {
 	if in.BashID, err = oneID(in.BashID, in.TaskID, "bash_id"); err != nil {
 		return err
-	}
-	if in.WaitMS < 0 {
-		return fault.Invalidf("invalid_input", "wait_ms is %d. Use 0 to %d milliseconds.", in.WaitMS, maxWait.Milliseconds()).At("/wait_ms")
 	}
 	if _, err := regexp.Compile(in.Filter); err != nil {
 		return fault.Invalidf("bad_pattern", "The filter is not a valid regular expression: %v.", err).At("/filter")

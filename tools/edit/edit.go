@@ -24,7 +24,7 @@ var multiDescription string
 type single struct {
 	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
 	Replacement
-	InsertLine *int64 `json:"insert_line,omitempty" jsonschema:"insert new_string behind the line of this number instead of replacing; 0: at the beginning; old_string is empty then"`
+	InsertLine *int64 `json:"insert_line,omitempty" jsonschema:"insert new_string behind the line of this number instead of replacing; 0: at the beginning; old_string is empty then" minimum:"0"`
 }
 
 type several struct {

@@ -16,7 +16,7 @@ import (
 type Replacement struct {
 	OldString  string `json:"old_string" jsonschema:"the text to replace, exactly as it is in the file; empty to create a file"`
 	NewString  string `json:"new_string" jsonschema:"the text to put in its place; must differ from old_string"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence instead of exactly one; default false"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence instead of exactly one" default:"false"`
 }
 
 // A match is where old_string was found, in offsets of a text's String.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,16 +30,16 @@ type Input struct {
 	Path       string `json:"path,omitempty" jsonschema:"file or directory to search, absolute or relative to the working directory; default: the working directory"`
 	Glob       string `json:"glob,omitempty" jsonschema:"only files whose path matches, such as *.ts or src/**/*.{c,h}; ! in front excludes; separate several with commas"`
 	Type       string `json:"type,omitempty" jsonschema:"only files of this type, such as go, py, js, rust"`
-	OutputMode string `json:"output_mode,omitempty" jsonschema:"files_with_matches (default): paths, newest first; content: matching lines; count: matching lines per file"`
+	OutputMode string `json:"output_mode,omitempty" jsonschema:"files_with_matches: paths, newest first; content: matching lines; count: matching lines per file" enum:"files_with_matches,content,count" default:"files_with_matches"`
 	IgnoreCase bool   `json:"-i,omitempty" jsonschema:"upper and lower case are the same"`
-	Numbers    *bool  `json:"-n,omitempty" jsonschema:"line numbers in mode content; default true"`
+	Numbers    *bool  `json:"-n,omitempty" jsonschema:"line numbers in mode content" default:"true"`
 	Only       bool   `json:"-o,omitempty" jsonschema:"in mode content, only the parts of lines that match"`
-	After      *int64 `json:"-A,omitempty" jsonschema:"in mode content, lines to show after each match"`
-	Before     *int64 `json:"-B,omitempty" jsonschema:"in mode content, lines to show before each match"`
-	Around     *int64 `json:"-C,omitempty" jsonschema:"in mode content, lines to show before and after each match"`
-	Context    *int64 `json:"context,omitempty" jsonschema:"the same as -C"`
-	HeadLimit  *int64 `json:"head_limit,omitempty" jsonschema:"how many entries (files, or lines in mode content) to give; default 250; 0: all"`
-	Offset     int64  `json:"offset,omitempty" jsonschema:"how many entries to leave out first, to page through a result; default 0"`
+	After      *int64 `json:"-A,omitempty" jsonschema:"in mode content, lines to show after each match" minimum:"0" maximum:"2147483647"`
+	Before     *int64 `json:"-B,omitempty" jsonschema:"in mode content, lines to show before each match" minimum:"0" maximum:"2147483647"`
+	Around     *int64 `json:"-C,omitempty" jsonschema:"in mode content, lines to show before and after each match" minimum:"0" maximum:"2147483647"`
+	Context    *int64 `json:"context,omitempty" jsonschema:"the same as -C" minimum:"0" maximum:"2147483647"`
+	HeadLimit  *int64 `json:"head_limit,omitempty" jsonschema:"how many entries (files, or lines in mode content) to give; 0: all" minimum:"0" maximum:"2147483647" default:"250"`
+	Offset     int64  `json:"offset,omitempty" jsonschema:"how many entries to leave out first, to page through a result" minimum:"0" maximum:"2147483647" default:"0"`
 	Multiline  bool   `json:"multiline,omitempty" jsonschema:"a match may cross lines, and . matches line breaks too"`
 }
 
@@ -79,26 +78,8 @@ func effects(in Input) tools.Effects {
 	return tools.Effects{Reads: []tools.Path{{Name: cmp.Or(in.Path, "."), Tree: true}}}
 }
 
-// validate reports everything that the schema cannot check, all at once. If there is rg, it decides
-// whether a pattern is valid.
+// validate reports what the schema cannot check. If there is rg, it decides whether a pattern is valid.
 func validate(in *Input, rg ripgrep) error {
-	var wrong []tools.Violation
-	switch in.OutputMode {
-	case "", modeFiles, modeContent, modeCount:
-	default:
-		wrong = append(wrong, tools.Violation{Field: "/output_mode", Expected: fmt.Sprintf("%q is not one of files_with_matches, content, count", in.OutputMode)})
-	}
-	for _, n := range []struct {
-		name  string
-		value *int64
-	}{{"-A", in.After}, {"-B", in.Before}, {"-C", in.Around}, {"context", in.Context}, {"head_limit", in.HeadLimit}, {"offset", &in.Offset}} {
-		if n.value != nil && (*n.value < 0 || *n.value > math.MaxInt32) {
-			wrong = append(wrong, tools.Violation{Field: "/" + n.name, Expected: fmt.Sprintf("%d is not between 0 and %d", *n.value, math.MaxInt32)})
-		}
-	}
-	if len(wrong) > 0 {
-		return tools.Violated("Grep", wrong)
-	}
 	if _, err := newFilter(*in); err != nil {
 		return err
 	}

@@ -354,7 +354,7 @@ func TestInputs(t *testing.T) {
 	for _, v := range f.Details.(tools.Violations).Violations {
 		fields = append(fields, v.Field)
 	}
-	if diff := cmp.Diff([]string{"/output_mode", "/-A", "/head_limit", "/offset"}, fields); diff != "" {
+	if diff := cmp.Diff([]string{"/-A", "/head_limit", "/offset", "/output_mode"}, fields); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 	for path, code := range map[string]string{"nowhere": "path_not_found", "/etc": "undeclared"} {

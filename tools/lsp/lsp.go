@@ -23,10 +23,10 @@ var description string
 
 // Input is the tool's input.
 type Input struct {
-	Operation string `json:"operation" jsonschema:"definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics or rename_preview"`
+	Operation string `json:"operation" jsonschema:"what to ask the server" enum:"definition,references,hover,document_symbols,workspace_symbols,implementation,call_hierarchy,diagnostics,rename_preview"`
 	FilePath  string `json:"file_path" jsonschema:"absolute path of the file"`
-	Line      int    `json:"line,omitempty" jsonschema:"line of what is asked about, from 1"`
-	Character int    `json:"character,omitempty" jsonschema:"character in that line, from 1; a tab is one"`
+	Line      int    `json:"line,omitempty" jsonschema:"line of what is asked about, from 1" minimum:"0"`
+	Character int    `json:"character,omitempty" jsonschema:"character in that line, from 1; a tab is one" minimum:"0"`
 	Query     string `json:"query,omitempty" jsonschema:"workspace_symbols: a part of the symbol's name; rename_preview: the new name"`
 }
 
@@ -73,15 +73,9 @@ func validate(in *Input) error {
 	fields := func(field, expected string) {
 		wrong = append(wrong, tools.Violation{Field: field, Expected: expected})
 	}
-	asked, known := questions[in.Operation]
-	if !known {
-		fields("/operation", fmt.Sprintf("%q is not one of definition, references, hover, document_symbols, workspace_symbols, implementation, call_hierarchy, diagnostics, rename_preview", in.Operation))
-	}
+	asked := questions[in.Operation]
 	number := func(name string, value int) {
-		switch {
-		case value < 0:
-			fields("/"+name, fmt.Sprintf("%d is not a valid number of a %s; they count from 1", value, name))
-		case value == 0 && asked.place:
+		if value == 0 && asked.place {
 			fields("/"+name, fmt.Sprintf("%s needs it; %ss count from 1", in.Operation, name))
 		}
 	}

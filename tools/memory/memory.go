@@ -23,7 +23,7 @@ var description string
 
 // Input is the tool's input. Which fields a command needs is in commands.
 type Input struct {
-	Command    string  `json:"command" jsonschema:"view, create, str_replace, insert, delete or rename"`
+	Command    string  `json:"command" jsonschema:"what to do" enum:"view,create,str_replace,insert,delete,rename"`
 	Path       string  `json:"path,omitempty" jsonschema:"the file or directory, /memories or below it; not for rename"`
 	FileText   *string `json:"file_text,omitempty" jsonschema:"of create: the content of the new file"`
 	OldStr     *string `json:"old_str,omitempty" jsonschema:"of str_replace: the text to replace, which must occur once"`
@@ -89,10 +89,7 @@ func Tool() tools.Tool {
 }
 
 func validate(in *Input) error {
-	c, known := commands[in.Command]
-	if !known {
-		return violation("/command", "%q is none of view, create, str_replace, insert, delete, rename", in.Command)
-	}
+	c := commands[in.Command]
 	given := map[string]bool{
 		"path": in.Path != "", "file_text": in.FileText != nil, "old_str": in.OldStr != nil, "insert_line": in.InsertLine != nil,
 		"insert_text": in.InsertText != nil, "old_path": in.OldPath != "", "new_path": in.NewPath != "",

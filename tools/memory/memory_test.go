@@ -166,7 +166,7 @@ func TestBeyondTheSDK(t *testing.T) {
 		{`{"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e/f"}`, "The directory /memories/d cannot be moved to /memories/d/e/f, which is in it.", "memory_path"},
 		{`{"command": "view", "path": "/memories/a\u0000"}`, "A path cannot have a zero byte in it.", "invalid_input"},
 		{`{"command": "insert", "path": "/memories/a", "insert_text": "x"}`, "Invalid input for Memory:\n- /insert_line: the command insert needs it", "invalid_input"},
-		{`{"command": "forget", "path": "/memories/a"}`, "Invalid input for Memory:\n- /command: \"forget\" is none of view, create, str_replace, insert, delete, rename", "invalid_input"},
+		{`{"command": "forget", "path": "/memories/a"}`, "Invalid input for Memory:\n- /command: value must be one of 'view', 'create', 'str_replace', 'insert', 'delete', 'rename'", "invalid_input"},
 		{`{"command": "view", "path": "/memories/a", "view_range": [1]}`, "Invalid input for Memory:\n- /view_range: it has 1 numbers; send the first and the last line", "invalid_input"},
 		{`{"command": "str_replace", "path": "/memories/a", "old_str": "1\n"}`, "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n     1\ttwo two\n     2\t", ""},
 	} {

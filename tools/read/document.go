@@ -26,8 +26,6 @@ const (
 	asDocument form = "document"
 )
 
-var forms = []form{asText, asImage, asDocument}
-
 // Document is the structured result for a PDF document.
 type Document struct {
 	Type       string `json:"type"`     // "pdf"

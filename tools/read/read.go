@@ -7,11 +7,9 @@ package read
 import (
 	"context"
 	_ "embed"
-	"slices"
 	"time"
 
 	"github.com/toold/toold/tools"
-	"github.com/toold/toold/tools/fault"
 )
 
 //go:embed description.md
@@ -27,10 +25,10 @@ const (
 
 type input struct {
 	FilePath string `json:"file_path" jsonschema:"absolute path of the file"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to read, of a notebook the first cell, from 1; default 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines, or cells, to read; default 2000"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"number of the first line to read, of a notebook the first cell, from 1" minimum:"0" default:"1"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines, or cells, to read" minimum:"0" default:"2000"`
 	Pages    string `json:"pages,omitempty" jsonschema:"pages of a PDF document, such as 1-5,9; for PDF only"`
-	As       form   `json:"as,omitempty" jsonschema:"how a PDF document is given: text, image (each page as one), or document (the whole file); if left out, text, and an image of each page without text; for PDF only"`
+	As       form   `json:"as,omitempty" jsonschema:"how a PDF document is given: as text, as an image of each page, or as the whole file; if left out, text, and an image of each page without text; for PDF only" enum:"text,image,document"`
 }
 
 // Structured is the structured result for text.
@@ -58,15 +56,6 @@ func Tool() tools.Tool {
 }
 
 func validate(in *input) error {
-	switch {
-	case in.Offset < 0:
-		return fault.Invalidf("invalid_input", "offset is %d; it is the number of a line, from 1.", in.Offset).At("/offset")
-	case in.Limit < 0:
-		return fault.Invalidf("invalid_input", "limit is %d; it is a number of lines, from 1.", in.Limit).At("/limit")
-	}
-	if in.As != "" && !slices.Contains(forms, in.As) {
-		return fault.Invalidf("invalid_input", "as is %q; it is text, image or document.", string(in.As)).At("/as")
-	}
 	if in.Pages != "" {
 		if _, err := parsePages(in.Pages); err != nil {
 			return err

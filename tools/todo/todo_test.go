@@ -50,7 +50,8 @@ func TestLists(t *testing.T) {
 
 func TestEveryMistakeIsNamed(t *testing.T) {
 	for input, want := range map[string][]string{
-		`{"todos": [{"content": " ", "status": "done", "activeForm": ""}, {"content": "b", "status": "", "activeForm": ""}]}`: {"/todos/0/content", "/todos/0/status", "/todos/1/status"},
+		`{"todos": [{"content": " ", "status": "done", "activeForm": ""}, {"content": "b", "status": "", "activeForm": ""}]}`:            {"/todos/0/status", "/todos/1/status"},
+		`{"todos": [{"content": " ", "status": "pending", "activeForm": ""}, {"content": "", "status": "completed", "activeForm": ""}]}`: {"/todos/0/content", "/todos/1/content"},
 		`{}`: {""},
 		`{"todos": [{"content": "` + strings.Repeat("x", 256<<10) + `", "status": "pending", "activeForm": ""}]}`: {"/todos"},
 		`{"todos": [{"content": 1}]}`:             {"/todos/0", "/todos/0/content"},

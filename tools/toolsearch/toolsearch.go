@@ -21,15 +21,14 @@ import (
 var description string
 
 const (
-	someResults = 5 // that words activate unless the call has max_results
-	mostResults = 25
+	someResults = 5    // that words activate unless the call has max_results
 	maxQuery    = 1000 // characters
 	selecting   = "select:"
 )
 
 type input struct {
 	Query      string `json:"query" jsonschema:"select:NAME,NAME for tools by their names, or words that say what is needed; +word has to occur"`
-	MaxResults int    `json:"max_results,omitempty" jsonschema:"how many tools words may activate, 1 to 25; 5 unless given"`
+	MaxResults int    `json:"max_results,omitempty" jsonschema:"how many tools words may activate" minimum:"0" maximum:"25" default:"5"`
 }
 
 // Structured is the structured result.
@@ -59,8 +58,6 @@ func validate(in *input) error {
 		return fault.Invalidf("invalid_input", "The query names no tool and has no word. Write select:NAME, or words for what is needed.").At("/query")
 	case len(in.Query) > maxQuery:
 		return fault.Invalidf("invalid_input", "The query has %d characters, more than the limit of %d.", len(in.Query), maxQuery).At("/query")
-	case in.MaxResults < 0 || in.MaxResults > mostResults:
-		return fault.Invalidf("invalid_input", "max_results is %d, but must be 1 to %d.", in.MaxResults, mostResults).At("/max_results")
 	}
 	return nil
 }
