@@ -1,0 +1,135 @@
+//go:build linux
+
+// Package cell runs a program apart from everything else on the machine: in
+// namespaces of its own, where it is process 1's only child, its workspace is
+// at /workspace, and /tmp and the home directory are its own. The end of a
+// cell is the end of every process in it.
+//
+// The rest of the machine's files are where they are, so that compilers and
+// shells work, but for the directories that [Config].Hide names. The network is
+// the machine's.
+//
+// It does not know what the program does.
+package cell
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+)
+
+// Where the parts of a cell are, seen from inside.
+const (
+	Workspace = "/workspace"
+	Home      = "/home/agent"
+	Own       = "/.toold" // Config.Own; the program is there too
+)
+
+// initName is what this program is called where it is process 1 of a cell.
+const initName = "toold-cell-init"
+
+// Config is what a cell consists of. The directories are absolute and exist.
+type Config struct {
+	Workspace string // becomes /workspace
+	Home      string // becomes the home directory
+	Tmp       string // becomes /tmp
+	Own       string // becomes /.toold: for the program's own files
+	// Hide are directories of the machine which are empty in the cell, beside /home, /root and /run. Those
+	// that do not exist are passed over.
+	Hide    []string
+	Program string   // an executable file; it becomes /.toold/program
+	Args    []string // without the program
+	Env     []string // all of the environment but HOME and TMPDIR
+}
+
+// A Cell is a running program with whatever it has started.
+type Cell struct {
+	cmd    *exec.Cmd
+	killed atomic.Bool
+	done   chan struct{} // closed when nothing of the cell is running any more
+	err    error         // set before done is closed
+}
+
+// Start starts a cell, whose output goes to log. It returns when the cell is set up and the program has been
+// started. If the calling process dies the cell is killed.
+func Start(config Config, log *os.File) (*Cell, error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	c := &Cell{done: make(chan struct{}), cmd: &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out},
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+			Pdeathsig:   syscall.SIGKILL,
+		},
+	}}
+	started := make(chan error)
+	go c.run(started)
+	err = <-started
+	_ = out.Close() // the cell has its own
+	if err != nil {
+		return nil, fmt.Errorf("a cell needs user namespaces, and cannot be made: %w", err)
+	}
+	if why, err := readAll(in); why != "" || err != nil {
+		c.Kill()
+		return nil, errors.Join(fmt.Errorf("the cell cannot be set up: %s", why), err)
+	}
+	return c, nil
+}
+
+// run starts process 1 and waits for it, on a thread of its own: the kernel kills the process when the thread that
+// has started it ends.
+func (c *Cell) run(started chan<- error) {
+	runtime.LockOSThread()
+	err := c.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	c.err = c.cmd.Wait()
+	close(c.done)
+}
+
+// readAll returns what process 1 says: nothing if the program runs.
+func readAll(in *os.File) (string, error) {
+	why := make([]byte, 4096)
+	n, err := in.Read(why)
+	if n == 0 {
+		err = nil // the end: it was closed when the program was executed
+	}
+	return string(why[:n]), err
+}
+
+// Terminate asks the program to end, as SIGTERM does.
+func (c *Cell) Terminate() { _ = c.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Kill ends every process in the cell, and returns when none is left.
+func (c *Cell) Kill() {
+	c.killed.Store(true)
+	_ = c.cmd.Process.Kill() // process 1: the kernel ends the others with it, before it can be waited for
+	<-c.done
+}
+
+// Done is closed when nothing of the cell is running any more.
+func (c *Cell) Done() <-chan struct{} { return c.done }
+
+// Err returns how the program ended: nil if it did so by itself with status 0. It may be called once Done is closed.
+func (c *Cell) Err() error {
+	if c.killed.Load() {
+		return errors.New("the cell was killed")
+	}
+	return c.err
+}

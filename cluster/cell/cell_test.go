@@ -1,0 +1,156 @@
+//go:build linux
+
+package cell_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/cluster/cell"
+)
+
+func TestMain(m *testing.M) {
+	cell.Init()
+	m.Run()
+}
+
+// run runs a script in a new cell, and returns what it printed and how it ended.
+func run(t *testing.T, dir, script string, hide ...string) (string, error) {
+	t.Helper()
+	c, log := start(t, dir, script, hide...)
+	<-c.Done()
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimSpace(text)), c.Err()
+}
+
+func start(t *testing.T, dir, script string, hide ...string) (*cell.Cell, string) {
+	t.Helper()
+	for _, name := range []string{"files", "home", "tmp", "own"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	c, err := cell.Start(cell.Config{
+		Workspace: in("files"), Home: in("home"), Tmp: in("tmp"), Own: in("own"), Hide: hide,
+		Program: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
+	}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Kill)
+	return c, log.Name()
+}
+
+// TestWhatIsSeen looks around in a cell.
+func TestWhatIsSeen(t *testing.T) {
+	dir, secret := t.TempDir(), t.TempDir()
+	for _, file := range []string{filepath.Join(secret, "key"), filepath.Join(dir, "own", "file")} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for script, want := range map[string]string{
+		"pwd; echo $HOME $TMPDIR":                           "/workspace\n/home/agent /tmp",
+		"cat /.toold/file":                                  "text",
+		"echo a >file; echo b >~/file; echo c >/tmp/file":   "",
+		"ls /home /root /run; ls -A /workspace ~ /tmp":      "/home:\nagent\n\n/root:\n\n/run:\n/home/agent:\nfile\n\n/tmp:\nfile\n\n/workspace:\nfile",
+		"cat " + secret + "/key 2>/dev/null || echo hidden": "hidden",
+		"ls /proc | grep -c '^[0-9]'":                       "4", // the init, the shell, ls and grep
+		"awk '{print $2}' /proc/mounts | grep '^/old$'":     "",
+		"id -u": "0",
+	} {
+		got, err := run(t, dir, script)
+		if err != nil && want != "" || got != want {
+			t.Errorf("%s: %q, %v; want %q", script, got, err, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "files", "file")); err != nil || string(text) != "a\n" {
+		t.Errorf("the workspace's file holds %q, %v", text, err)
+	}
+	if got, _ := run(t, dir, "ls -A /etc/ssl", "/etc/ssl", "/there/is/nothing"); got != "" {
+		t.Errorf("a hidden directory holds %q", got)
+	}
+}
+
+// TestKillEndsEverything ends a cell with processes that have left their parent, their session and their signals.
+func TestKillEndsEverything(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := start(t, dir, `for i in 1 2 3; do setsid sh -c "trap '' TERM HUP INT; >/tmp/up$i; exec sleep 1000" & done
+		until [ -e /tmp/up1 ] && [ -e /tmp/up2 ] && [ -e /tmp/up3 ]; do sleep 0.01; done; echo all >/workspace/all; wait`)
+	waitFor(t, filepath.Join(dir, "files", "all"))
+	marker := fmt.Sprintf("%s/files", dir)
+	before := inside(t, marker)
+	if len(before) < 4 {
+		t.Fatalf("the cell has the processes %q", before)
+	}
+	c.Kill()
+	if left := inside(t, marker); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+	if c.Err() == nil {
+		t.Error("a killed cell has ended well")
+	}
+}
+
+func TestEnds(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := run(t, dir, "exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("after exit 3: %v", err)
+	}
+	c, log := start(t, dir, `trap 'echo told; exit 0' TERM; echo up >/workspace/up; while :; do sleep 0.05; done`)
+	waitFor(t, filepath.Join(dir, "files", "up"))
+	c.Terminate()
+	<-c.Done()
+	if text, _ := os.ReadFile(log); c.Err() != nil || string(text) != "told\n" {
+		t.Errorf("after SIGTERM: %q, %v", text, c.Err())
+	}
+	if _, err := cell.Start(cell.Config{Workspace: filepath.Join(dir, "nowhere"), Program: "/bin/sh"}, nil); err == nil {
+		t.Error("a cell without a workspace was started")
+	}
+}
+
+// waitFor waits until a file exists.
+func waitFor(t *testing.T, file string) {
+	t.Helper()
+	for {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the test has ended")
+		}
+		runtime.Gosched()
+	}
+}
+
+// inside returns the processes whose root has the workspace mounted.
+func inside(t *testing.T, workspace string) (found []string) {
+	t.Helper()
+	mounts, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range mounts {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), workspace+" /workspace ") {
+			found = append(found, file)
+		}
+	}
+	return found
+}
