@@ -1,0 +1,260 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/snapshot"
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/mirror"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A payload of a workspace's log is an AppendChangesRequest of the daemon's journal, as it was sent. Those of a base have the
+// changes that build the journal from nothing.
+
+// What a unit's directory holds beside the parts of the cell.
+const (
+	markerName  = "files.json" // whose state the files are
+	journalName = "own/state/journal"
+)
+
+// settingsText are the daemon's settings: the log is what survives, so its journal need not be synced.
+const settingsText = `{"journal": {"sync": "normal"}}`
+
+// marker says what the files in a unit's directory are. Without it, or with another epoch than the log's, they are those
+// of some time before.
+type marker struct {
+	Epoch uint64 // of the lease under which they were changed last
+}
+
+// kept are the directories that a snapshot holds.
+func (u *unit) kept() map[string]string {
+	return map[string]string{"files": u.in("files"), "home": u.in("home"), "checkpoints": u.in("own/state/checkpoints"), "memory": u.in("own/state/memory")}
+}
+
+// adopt takes the workspace over: the lease first, so that nothing changes any more, then its files and its journal.
+func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
+	view, err := lease.Open(ctx, u.node.store, u.w)
+	if err != nil {
+		return nil, err
+	}
+	if owner := view.Owner(); owner != "" && owner != u.node.Name && !view.Released() && u.node.Alive(owner) {
+		return nil, &OwnerError{owner}
+	}
+	if saved, is := view.Snapshot(); is {
+		u.saved = saved.Reference
+	}
+	l, err := view.Take(ctx, u.node.Name)
+	if fenced, is := errors.AsType[*lease.Fenced](err); is {
+		return nil, &OwnerError{fenced.Owner} // another was faster
+	} else if err != nil {
+		return nil, err
+	}
+	if err := u.prepare(ctx, view); err != nil {
+		// nothing has run in this epoch, and nothing will: another node may try at once
+		return nil, errors.Join(err, l.Release(ctx))
+	}
+	return l, u.mark(l.Epoch())
+}
+
+// prepare makes the unit's directory what the view describes.
+func (u *unit) prepare(ctx context.Context, view *lease.View) error {
+	if !u.current(view) {
+		if err := u.fetch(ctx, view); err != nil {
+			return fmt.Errorf("the workspace's files cannot be fetched: %w", err)
+		}
+	}
+	if err := errors.Join(os.RemoveAll(u.in("own/run")), os.RemoveAll(u.in("tmp")), os.RemoveAll(u.in(journalName))); err != nil {
+		return err
+	}
+	for _, name := range []string{"files", "home", "tmp", "own/run", "own/state"} {
+		if err := os.MkdirAll(u.in(name), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(u.in("own/settings.json"), []byte(settingsText), 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(u.in("own/program"), nil, 0o700); err != nil { // the place of the program
+		return err
+	}
+	if err := u.rebuild(ctx, view); err != nil {
+		return fmt.Errorf("the workspace's journal cannot be built: %w", err)
+	}
+	return nil
+}
+
+// current reports whether the files are those of the last owner, which was this node.
+func (u *unit) current(view *lease.View) bool {
+	text, err := os.ReadFile(u.in(markerName))
+	if err != nil {
+		return false
+	}
+	var m marker
+	return json.Unmarshal(text, &m) == nil && view.Owner() == u.node.Name && m.Epoch == view.Epoch()
+}
+
+// mark notes that the files are those of an epoch.
+func (u *unit) mark(epoch uint64) error {
+	text, err := json.Marshal(marker{epoch})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(u.in(markerName+".new"), text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(u.in(markerName+".new"), u.in(markerName))
+}
+
+// fetch replaces the files by those of the last snapshot.
+func (u *unit) fetch(ctx context.Context, view *lease.View) error {
+	if err := os.RemoveAll(u.in("own")); err != nil { // outputs, for instance, of a session that has gone on elsewhere
+		return err
+	}
+	saved, is := view.Snapshot()
+	if is {
+		return snapshot.Load(ctx, u.node.Objects, saved.Reference, u.kept())
+	}
+	return errors.Join(os.RemoveAll(u.in("files")), os.RemoveAll(u.in("home")))
+}
+
+// rebuild builds the daemon's journal from the payloads.
+func (u *unit) rebuild(ctx context.Context, view *lease.View) error {
+	var store *journal.Store
+	for payload, err := range view.Payloads(ctx) {
+		var request tooldv1.AppendChangesRequest
+		if err == nil {
+			err = proto.Unmarshal(payload.Data, &request)
+		}
+		if err == nil && store == nil {
+			config := journal.Config{Epoch: request.GetEpoch(), Unsynced: true}
+			if view.Diverged() > 0 {
+				config.Epoch = "" // numbers may mean other records than clients have seen
+			}
+			store, err = journal.Open(filepath.Join(u.dir, journalName), config)
+		}
+		if err == nil {
+			err = apply(store, &request)
+		}
+		if err != nil {
+			if store != nil {
+				err = errors.Join(err, store.Close())
+			}
+			return err
+		}
+	}
+	if store == nil {
+		return nil
+	}
+	return store.Close()
+}
+
+func apply(store *journal.Store, request *tooldv1.AppendChangesRequest) error {
+	for _, wire := range request.GetChanges() {
+		change, err := mirror.Decode(wire)
+		if err == nil {
+			err = store.Apply(change)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A log with less than this since its last base is read as it is.
+const (
+	fewSegments = 64
+	fewBytes    = 1 << 20
+)
+
+// base stores the journal as it is in the place of what the log has. The daemon has ended.
+func (u *unit) base(ctx context.Context) error {
+	if segments, bytes, _ := u.lease.Held(); segments < fewSegments && bytes < fewBytes {
+		return nil
+	}
+	store, err := journal.Open(filepath.Join(u.dir, journalName), journal.Config{Unsynced: true})
+	if err != nil {
+		return err
+	}
+	var payloads [][]byte
+	for change, failed := range store.Export() {
+		if err = failed; err != nil {
+			break
+		}
+		var payload []byte
+		if payload, err = proto.Marshal(&tooldv1.AppendChangesRequest{Epoch: store.Epoch(), Changes: []*tooldv1.JournalChange{mirror.Encode(change)}}); err != nil {
+			break
+		}
+		payloads = append(payloads, payload)
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	return u.lease.Base(ctx, payloads...)
+}
+
+// save stores the workspace's files. Nothing changes them meanwhile.
+func (u *unit) save(ctx context.Context) error {
+	reference, err := snapshot.Save(ctx, u.node.Objects, u.kept())
+	if err != nil || reference == u.saved {
+		return err
+	}
+	if err := u.lease.Snapshot(ctx, reference); err != nil {
+		return err
+	}
+	u.replace(ctx, reference)
+	return nil
+}
+
+// replace notes the last snapshot, and deletes the one before, which the log no longer names.
+func (u *unit) replace(ctx context.Context, reference string) {
+	if u.saved != "" {
+		if err := snapshot.Delete(ctx, u.node.Objects, u.saved); err != nil {
+			u.log.Warn("a snapshot that is not needed any more could not be deleted", zap.String("snapshot", u.saved), zap.Error(err))
+		}
+	}
+	u.saved = reference
+}
+
+// saveAtRest stores the files while the daemon runs, if something has happened since the last snapshot and no call and
+// no task is under way. If one begins meanwhile the snapshot is dropped.
+func (u *unit) saveAtRest() {
+	before := u.mirror.appended()
+	if before == u.savedAt || !u.atRest(u.lost) || u.mirror.appended() != before {
+		return
+	}
+	reference, err := snapshot.Save(u.lost, u.node.Objects, u.kept())
+	if err != nil {
+		u.log.Warn("the workspace's files could not be stored", zap.Error(err))
+		return
+	}
+	u.mirror.between(func() {
+		switch {
+		case u.mirror.count != before:
+			err = errOvertaken
+		case reference != u.saved:
+			err = u.lease.Snapshot(u.lost, reference)
+		}
+	})
+	switch {
+	case err == nil && reference != u.saved:
+		u.replace(u.lost, reference)
+		fallthrough
+	case err == nil:
+		u.savedAt = before
+	case reference != u.saved:
+		_ = snapshot.Delete(u.lost, u.node.Objects, reference) // nothing names it
+	}
+}
+
+var errOvertaken = errors.New("a call has begun while the files were stored")

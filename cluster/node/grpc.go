@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/toold/toold/cluster/identity"
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/relay"
+	"github.com/toold/toold/daemon/apierror"
+	"github.com/toold/toold/daemon/mirror"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// Reasons of errors that a node returns before it has accepted an RPC. The same RPC may be sent to another node.
+const (
+	ReasonNotOwner  = "not_owner"  // the detail owner names the node that has the workspace
+	ReasonDraining  = "draining"   // the node takes no workspaces
+	ReasonNotTaken  = "not_taken"  // the workspace could not be taken over
+	ReasonNewFormat = "new_format" // the workspace's log was written by a newer version
+)
+
+// pingEvery is how often a silent connection is asked whether it lives.
+const pingEvery = 10 * time.Second
+
+// Server returns the server for gateways, which present a certificate of the cluster. Other nodes may check its health.
+func (n *Node) Server(id *identity.Identity) *grpc.Server {
+	server := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(id.ServerTLS(identity.Gateway, identity.Admin, identity.Node))),
+		grpc.ForceServerCodecV2(relay.NewCodec()),
+		grpc.UnknownServiceHandler(n.handle),
+		grpc.MaxRecvMsgSize(mirror.MaxMessage), // the daemon has limits of its own
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingEvery}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingEvery / 2, PermitWithoutStream: true}),
+	)
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	return server
+}
+
+// handle passes an RPC to the daemon of its workspace.
+func (n *Node) handle(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	call, err := identity.Incoming(stream.Context(), n.Name, method, time.Now())
+	if err != nil {
+		return err
+	}
+	switch {
+	case call.Workspace == "":
+		return apierror.Invalidf("no_workspace", "", "The request names no workspace.")
+	case method == tooldv1.DaemonService_Shutdown_FullMethodName:
+		return apierror.New(codes.PermissionDenied, "shutdown_refused", "A node's daemons are not ended by clients.")
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, method)
+	if err != nil {
+		n.Logger.Debug("an RPC was not accepted", zap.String("method", method), zap.Error(err))
+		return refusal(err)
+	}
+	if method == tooldv1.ToolService_Execute_FullMethodName {
+		n.sessions.Add(1)
+		defer n.sessions.Add(-1)
+	}
+	if err := relay.Accept(stream, n.Name); err != nil {
+		return err
+	}
+	return relay.Relay(stream, daemon, cancel, &n.reading, nil)
+}
+
+// refusal is what the gateway is told if the workspace cannot be served here.
+func refusal(err error) error {
+	if owner, is := errors.AsType[*OwnerError](err); is {
+		refused := apierror.New(codes.FailedPrecondition, ReasonNotOwner, "The node %q has the workspace.", owner.Owner)
+		s, failed := status.New(refused.Code, refused.Message).WithDetails(&errdetails.ErrorInfo{
+			Domain: "toold", Reason: ReasonNotOwner, Metadata: map[string]string{"owner": owner.Owner},
+		})
+		if failed != nil {
+			return refused
+		}
+		return s.Err()
+	}
+	switch {
+	case errors.Is(err, ErrDraining):
+		return apierror.New(codes.Unavailable, ReasonDraining, "The node is being drained.")
+	case errors.Is(err, lease.ErrFormat):
+		return apierror.New(codes.Unavailable, ReasonNewFormat, "The workspace's log was written by a newer version than this node's.")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return apierror.New(codes.Unavailable, ReasonNotTaken, "The workspace could not be taken over: %v", err)
+}

@@ -1,0 +1,137 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/daemon/mirror"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A mirrorServer stores what the journal of a workspace's daemon commits in the workspace's log.
+type mirrorServer struct {
+	tooldv1.UnimplementedJournalMirrorServiceServer
+	lease  *lease.Lease
+	lost   context.Context
+	server *grpc.Server
+	served chan struct{}
+	fenced chan struct{} // closed when another has taken the workspace over
+
+	turn  sync.Mutex // held while something is appended
+	count uint64     // requests that were stored; guarded by turn
+
+	mu    sync.Mutex // guards the rest
+	since time.Time  // when the request that is under way came; zero: none is
+	wrong error      // why nothing is appended any more
+}
+
+// serveMirror serves on a socket until stop is called. lost ends when the unit is to end at once.
+func serveMirror(socket string, l *lease.Lease, lost context.Context) (*mirrorServer, error) {
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	m := &mirrorServer{
+		lease: l, lost: lost, served: make(chan struct{}), fenced: make(chan struct{}),
+		server: grpc.NewServer(grpc.MaxRecvMsgSize(mirror.MaxMessage)),
+	}
+	tooldv1.RegisterJournalMirrorServiceServer(m.server, m)
+	go func() {
+		defer close(m.served)
+		_ = m.server.Serve(listener)
+	}()
+	return m, nil
+}
+
+// stop ends the server.
+func (m *mirrorServer) stop() {
+	m.server.Stop()
+	<-m.served
+}
+
+// AppendChanges appends a request to the log. A request that comes again is appended again: the journal that is built
+// from them passes over what it has.
+//
+// If the workspace belongs to another node it does not answer at all: the daemon is killed before it can do or tell
+// anything.
+func (m *mirrorServer) AppendChanges(ctx context.Context, request *tooldv1.AppendChangesRequest) (*tooldv1.AppendChangesResponse, error) {
+	payload, err := proto.Marshal(request)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if err := m.append(payload); err != nil {
+		m.fail(err)
+		<-ctx.Done() // until the daemon is dead
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return &tooldv1.AppendChangesResponse{}, nil
+}
+
+func (m *mirrorServer) append(payload []byte) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.begin(time.Now())
+	defer m.begin(time.Time{})
+	if err := m.lease.Append(m.lost, payload); err != nil { // not the request's context: the daemon waits for as long as it lives
+		return err
+	}
+	m.count++
+	return nil
+}
+
+func (m *mirrorServer) begin(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since = at
+}
+
+// fail notes why nothing is appended any more.
+func (m *mirrorServer) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wrong == nil {
+		m.wrong = err
+		close(m.fenced)
+	}
+}
+
+// fault returns why nothing is appended any more, nil if everything was.
+func (m *mirrorServer) fault() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wrong
+}
+
+// appended returns how many requests were stored.
+func (m *mirrorServer) appended() uint64 {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	return m.count
+}
+
+// between calls do while nothing is appended.
+func (m *mirrorServer) between(do func()) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	do()
+}
+
+// overdue reports whether a request has waited for the log for longer than so long.
+func (m *mirrorServer) overdue(than time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.since.IsZero() && time.Since(m.since) > than
+}

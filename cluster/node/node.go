@@ -1,0 +1,206 @@
+// Package node runs the workspaces of one machine of a cluster: it takes a
+// workspace over when a gateway asks for it and no other node has it, runs a
+// toold daemon for it in a cell, stores what that daemon's journal commits in the
+// workspace's log before clients see it, and gives the workspace up when it is
+// not used.
+//
+// One daemon serves one workspace, so that the end of the daemon's cell is the
+// end of everything in the workspace. It does not know what a call is.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/members"
+	"github.com/toold/toold/cluster/objects"
+)
+
+// Config is what a node is made of. All but the durations are required.
+type Config struct {
+	Name    string // as in its certificate
+	Dir     string // an absolute path: what the node keeps of its workspaces. It needs less than 60 bytes, since sockets lie below it
+	Program string // the toold program, an absolute path
+	Hide    []string
+	// Log keeps the logs of workspaces, Objects what is too large for it and the snapshots of files.
+	Log     log.Log
+	Objects objects.Store
+	// Alive reports whether another node lives, as far as this one knows. A wrong answer costs time: the log decides.
+	Alive  func(node string) bool
+	Logger *zap.Logger
+	// Idle is how long a workspace is kept that no client uses. 0: 5 min.
+	Idle time.Duration
+	// Outage is how long running calls go on while the log cannot be reached. 0: 10 min.
+	Outage time.Duration
+	// Drain is how long running calls may take once the node is to be drained. 0: 30 s.
+	Drain time.Duration
+	// Snapshots is how long a workspace must have been at rest before its files are stored while it is in use. 0: 2 s.
+	Snapshots time.Duration
+}
+
+// Node is a running node. Open makes one; Serve in grpc.go answers gateways.
+type Node struct {
+	Config
+	store    lease.Store
+	lost     context.Context // ends with Close: nothing waits for the log any more
+	lose     context.CancelFunc
+	draining atomic.Bool
+	working  sync.WaitGroup // the goroutines of workspaces
+	reading  sync.WaitGroup // those that read from gateways
+	sessions atomic.Int64   // streams of Execute that are attached
+
+	mu    sync.Mutex
+	units map[log.Workspace]*unit // those that are here, or are being taken over or given up
+}
+
+// Open returns a node with no workspaces.
+func Open(config Config) (*Node, error) {
+	for _, d := range []struct {
+		into  *time.Duration
+		usual time.Duration
+	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}} {
+		if *d.into == 0 {
+			*d.into = d.usual
+		}
+	}
+	if !filepath.IsAbs(config.Dir) || len(config.Dir) > 60 {
+		return nil, fmt.Errorf("the node's directory %q must be an absolute path of at most 60 bytes, since sockets lie below it", config.Dir)
+	}
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	config.Hide = append([]string{config.Dir}, config.Hide...)
+	n := &Node{Config: config, store: lease.Store{Log: config.Log, Blobs: objects.Blobs{Store: config.Objects, Prefix: "payloads/"}}, units: map[log.Workspace]*unit{}}
+	n.lost, n.lose = context.WithCancel(context.Background())
+	return n, nil
+}
+
+// Load returns what the node has to do, for its announcements.
+func (n *Node) Load() members.Load {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return members.Load{Workspaces: len(n.units), Sessions: int(n.sessions.Load())}
+}
+
+// Draining reports whether the node takes no workspaces.
+func (n *Node) Draining() bool { return n.draining.Load() }
+
+// SetDraining has the node give up its workspaces, each when its running calls have ended or after Config.Drain, or take
+// workspaces again. It returns at once.
+func (n *Node) SetDraining(drain bool) {
+	if n.draining.Swap(drain) == drain || !drain {
+		return
+	}
+	for _, u := range n.all() {
+		n.working.Go(u.giveUp)
+	}
+}
+
+// Shutdown drains the node and returns when it has no workspaces. When ctx ends before, the rest is killed, as Kill does.
+func (n *Node) Shutdown(ctx context.Context) error {
+	n.SetDraining(true)
+	done := make(chan struct{})
+	go func() { n.working.Wait(); close(done) }()
+	select {
+	case <-done:
+		n.lose()
+		return nil
+	case <-ctx.Done():
+		n.Kill()
+		return ctx.Err()
+	}
+}
+
+// Kill ends every workspace at once, without giving it up: another node takes it over as from a node that was lost.
+func (n *Node) Kill() {
+	n.draining.Store(true)
+	n.lose()
+	for _, u := range n.all() {
+		u.kill()
+	}
+	n.working.Wait()
+}
+
+func (n *Node) all() (all []*unit) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, u := range n.units {
+		all = append(all, u)
+	}
+	return all
+}
+
+// An OwnerError is returned for a workspace that another node has.
+type OwnerError struct{ Owner string }
+
+func (e *OwnerError) Error() string { return fmt.Sprintf("the node %q has the workspace", e.Owner) }
+
+// ErrDraining is returned for a workspace that the node would have to take over while it is drained.
+var ErrDraining = errors.New("the node is being drained and takes no workspaces")
+
+// open opens an RPC to the daemon of a workspace, which the node takes over if need be. ctx ends the RPC.
+func (n *Node) open(ctx context.Context, w log.Workspace, method string) (grpc.ClientStream, error) {
+	for {
+		u, err := n.unit(w)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-u.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if u.failed != nil {
+			return nil, u.failed
+		}
+		if stream, err := u.open(ctx, method); err == nil || status.Code(err) != codes.Unavailable {
+			return stream, err
+		}
+		select { // it is being given up or was lost, and may be taken over again then
+		case <-u.gone:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(endTime):
+			return nil, errors.New("the workspace's daemon does not answer")
+		}
+	}
+}
+
+// endTime is how long a daemon that does not answer may take to end, beyond what it is given to end its calls.
+const endTime = time.Minute
+
+// unit returns the unit of a workspace, and begins to take it over if it is not here.
+func (n *Node) unit(w log.Workspace) (*unit, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if u := n.units[w]; u != nil {
+		return u, nil
+	}
+	if n.draining.Load() {
+		return nil, ErrDraining
+	}
+	u := newUnit(n, w)
+	n.units[w] = u
+	n.working.Go(u.live)
+	return u, nil
+}
+
+// forget is called by a unit that has ended.
+func (n *Node) forget(u *unit) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.units, u.w)
+}

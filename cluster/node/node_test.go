@@ -1,0 +1,342 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/identity"
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/node"
+	"github.com/toold/toold/cluster/objects"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// program is the toold that the tests' nodes run.
+var program string
+
+func TestMain(m *testing.M) {
+	cell.Init()
+	dir, err := os.MkdirTemp("", "toold-node-test")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "toold")
+	build := exec.Command("go", "build", "-o", program, "./cmd/toold")
+	build.Dir = "../.."
+	if text, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintln(os.Stderr, string(text))
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// A cluster is some nodes with one log, and a gateway's certificate.
+type cluster struct {
+	t       *testing.T
+	certs   string
+	gateway *identity.Identity
+	log     log.Log
+	objects objects.Store
+
+	mu   sync.Mutex
+	dead map[string]bool // as the nodes see it
+}
+
+func newCluster(t *testing.T, nodes ...string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, certs: t.TempDir(), log: &log.Memory{}, objects: objects.Dir(t.TempDir()), dead: map[string]bool{}}
+	subjects := []identity.Subject{{Role: identity.Gateway, Name: "g"}}
+	for _, name := range nodes {
+		subjects = append(subjects, identity.Subject{Role: identity.Node, Name: name})
+	}
+	if err := identity.Init(c.certs, subjects...); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.gateway, err = identity.Load(c.certs, identity.Gateway, "g"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *cluster) alive(node string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.dead[node]
+}
+
+func (c *cluster) dies(node string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dead[node] = true
+}
+
+// A machine is a node that serves.
+type machine struct {
+	*node.Node
+	c    *cluster
+	conn *grpc.ClientConn
+}
+
+func (c *cluster) start(name string, change ...func(*node.Config)) *machine {
+	c.t.Helper()
+	dir, err := os.MkdirTemp("", "tn") // sockets have short paths
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	config := node.Config{
+		Name: name, Dir: dir, Program: program, Hide: []string{c.certs}, Log: c.log, Objects: c.objects, Alive: c.alive, Drain: 5 * time.Second,
+		Logger: zaptest.NewLogger(c.t, zaptest.Level(zap.InfoLevel)), Snapshots: 50 * time.Millisecond,
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	n, err := node.Open(config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	id, err := identity.Load(c.certs, identity.Node, name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	server := n.Server(id)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	m := &machine{Node: n, c: c}
+	m.conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(c.gateway.ClientTLS(identity.Node, name))),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			return invoke(m.sign(ctx, method), method, req, reply, cc, opts...)
+		}),
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			return open(m.sign(ctx, method), desc, cc, method, opts...)
+		}))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		_ = m.conn.Close()
+		n.Kill()
+		server.Stop()
+		serving.Wait()
+	})
+	return m
+}
+
+// sign adds what a gateway does: all calls are for the workspace "w" of the principal "alice".
+func (m *machine) sign(ctx context.Context, method string) context.Context {
+	md, err := m.c.gateway.Outgoing("alice", "w", m.Name, method, time.Now())
+	if err != nil {
+		m.c.t.Error(err)
+	}
+	return metadata.NewOutgoingContext(ctx, md)
+}
+
+// A talk is an attached stream.
+type talk struct {
+	t        *testing.T
+	stream   grpc.BidiStreamingClient[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]
+	attached *tooldv1.Attached
+	last     uint64 // the newest record
+}
+
+func (m *machine) attach(after uint64) *talk {
+	m.c.t.Helper()
+	stream, err := tooldv1.NewToolServiceClient(m.conn).Execute(m.c.t.Context())
+	if err != nil {
+		m.c.t.Fatal(err)
+	}
+	k := &talk{t: m.c.t, stream: stream}
+	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
+		SessionId: "s", Roots: []string{cell.Workspace}, AfterSeq: &after,
+		Options: &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()},
+	}}})
+	k.attached = k.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetAttached() != nil }).GetAttached()
+	return k
+}
+
+func (k *talk) say(r *tooldv1.ExecuteRequest) {
+	k.t.Helper()
+	if err := k.stream.Send(r); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *talk) use(id, name, input string) {
+	k.t.Helper()
+	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_ToolUse{ToolUse: &tooldv1.ToolUse{Id: id, Name: name, Arguments: &tooldv1.ToolUse_InputJson{InputJson: input}}}})
+}
+
+// until receives until an event is what is waited for.
+func (k *talk) until(is func(*tooldv1.ExecuteResponse) bool) *tooldv1.ExecuteResponse {
+	k.t.Helper()
+	for {
+		r, err := k.stream.Recv()
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.last = max(k.last, r.GetSeq())
+		if is(r) {
+			return r
+		}
+	}
+}
+
+func (k *talk) started(id string) {
+	k.t.Helper()
+	k.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetStarted().GetToolUseId() == id })
+}
+
+// result waits for a call's result, as outcome and text.
+func (k *talk) result(id string) string {
+	k.t.Helper()
+	r := k.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetToolResult().GetToolUseId() == id }).GetToolResult()
+	var text []string
+	for _, block := range r.GetContent() {
+		text = append(text, block.GetText())
+	}
+	return strings.TrimPrefix(r.GetOutcome().String(), "OUTCOME_") + " " + strings.TrimSpace(strings.Join(text, "\n"))
+}
+
+func (k *talk) bash(id, command string) {
+	k.t.Helper()
+	k.use(id, "Bash", fmt.Sprintf(`{"command":%q}`, command))
+}
+
+// end waits for the end of the stream.
+func (k *talk) end() error {
+	for {
+		if _, err := k.stream.Recv(); err != nil {
+			return err
+		}
+	}
+}
+
+func wantStart(t *testing.T, got, want string) {
+	t.Helper()
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want it to begin with %q", got, want)
+	}
+}
+
+// TestDrained: a session goes on at another node with its files, its numbers and its directory.
+func TestDrained(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	a, b := c.start("a"), c.start("b")
+	k := a.attach(0)
+	k.bash("1", "mkdir sub && cd sub && echo text >file && pwd")
+	wantStart(t, k.result("1"), "OK /workspace/sub")
+	if _, err := tooldv1.NewSessionServiceClient(b.conn).ListSessions(t.Context(), &tooldv1.ListSessionsRequest{}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("the other node answers %v", err)
+	}
+	k.bash("2", "sleep 0.5; echo slow")
+	k.started("2")
+	a.SetDraining(true)
+	wantStart(t, k.result("2"), "OK slow")
+	if err := k.end(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the stream has ended with %v", err)
+	}
+	if _, err := tooldv1.NewSessionServiceClient(a.conn).ListSessions(t.Context(), &tooldv1.ListSessionsRequest{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("the drained node answers %v", err)
+	}
+	again := b.attach(k.last)
+	if again.attached.GetEpoch() != k.attached.GetEpoch() {
+		t.Error("the numbers are others at the other node")
+	}
+	again.bash("3", "cat file; pwd")
+	wantStart(t, again.result("3"), "OK text\n/workspace/sub")
+	if again.last <= k.last {
+		t.Errorf("the numbers go on with %d behind %d", again.last, k.last)
+	}
+	if load := a.Load(); load.Workspaces != 0 {
+		t.Errorf("the drained node has %d workspaces", load.Workspaces)
+	}
+}
+
+// TestLost: a node dies in the middle of a call. The call ends as interrupted and is not run again; the files are those of
+// the last snapshot.
+func TestLost(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	a, b := c.start("a"), c.start("b")
+	effects := filepath.Join(t.TempDir(), "effects")
+	k := a.attach(0)
+	k.bash("1", "echo kept >file")
+	wantStart(t, k.result("1"), "OK")
+	for !c.saved() {
+		runtime.Gosched()
+	}
+	k.bash("2", "echo lost >file; echo once >>"+effects+"; sleep 100")
+	k.started("2")
+	c.dies("a")
+	a.Kill()
+	_ = k.end()
+	again := b.attach(k.last)
+	wantStart(t, again.result("2"), "INTERRUPTED")
+	again.bash("3", "cat file")
+	wantStart(t, again.result("3"), "OK kept")
+}
+
+// saved reports whether the workspace's files are stored as they are after all that the log has.
+func (c *cluster) saved() bool {
+	c.t.Helper()
+	view, err := lease.Open(c.t.Context(), lease.Store{Log: c.log}, log.Workspace{Principal: "alice", Name: "w"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	last, is := view.Snapshot()
+	return is && last.Payloads == view.Count()
+}
+
+// TestFenced: a node that others take for dead has its workspace taken, and acts no more for it.
+func TestFenced(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	a, b := c.start("a"), c.start("b")
+	k := a.attach(0)
+	k.bash("1", "echo 1 >file")
+	wantStart(t, k.result("1"), "OK")
+	c.dies("a")
+	other := b.attach(k.last)
+	other.bash("2", "echo 2 >second; sleep 100")
+	other.started("2")
+	k.bash("3", "echo 3 >third")
+	if err := k.end(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the old owner's stream has ended with %v", err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(a.Dir, "*/files/third")); len(found) > 0 {
+		t.Error("the old owner has run a call")
+	}
+	for {
+		_, err := tooldv1.NewSessionServiceClient(a.conn).ListSessions(t.Context(), &tooldv1.ListSessionsRequest{})
+		if status.Code(err) == codes.FailedPrecondition {
+			break
+		}
+		if status.Code(err) != codes.Unavailable { // which an RPC gets that meets the end of the daemon
+			t.Fatalf("the old owner answers %v", err)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/relay"
+	"github.com/toold/toold/daemon/mirror"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A unit is one workspace on this node, from its takeover until it is given up, lost or killed. One goroutine, live,
+// does all of that; the others only ask for it.
+type unit struct {
+	node   *Node
+	w      log.Workspace
+	dir    string
+	log    *zap.Logger
+	ready  chan struct{} // closed when conn or failed is set
+	conn   *grpc.ClientConn
+	failed error           // why it could not be taken over
+	gone   chan struct{}   // closed when the unit has ended
+	lost   context.Context // ends when the unit is to end at once
+	kill   context.CancelFunc
+
+	lease   *lease.Lease
+	mirror  *mirrorServer
+	cell    *cell.Cell
+	saved   string // the last snapshot, as far as it is known
+	savedAt uint64 // how many requests the mirror had stored by then
+
+	once   sync.Once     // guards the closing of ending
+	ending chan struct{} // closed when no other RPC may begin
+	ask    sync.Once
+	asked  chan struct{} // closed when it is to be given up
+}
+
+func newUnit(n *Node, w log.Workspace) *unit {
+	sum := sha256.Sum256([]byte(w.Principal + "\x00" + w.Name))
+	id := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:15]))
+	u := &unit{
+		node: n, w: w, dir: filepath.Join(n.Dir, id), log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
+		ready: make(chan struct{}), gone: make(chan struct{}), ending: make(chan struct{}), asked: make(chan struct{}),
+	}
+	u.lost, u.kill = context.WithCancel(n.lost)
+	return u
+}
+
+// in returns a path in the unit's directory.
+func (u *unit) in(name string) string { return filepath.Join(u.dir, name) }
+
+// giveUp has the unit given up, and returns when that is done.
+func (u *unit) giveUp() {
+	u.ask.Do(func() { close(u.asked) })
+	<-u.gone
+}
+
+// open opens an RPC to the daemon. It returns an error with the code Unavailable if the daemon has ended or is to end.
+func (u *unit) open(ctx context.Context, method string) (grpc.ClientStream, error) {
+	select {
+	case <-u.ending:
+		return nil, status.Error(codes.Unavailable, "the daemon is to end")
+	default:
+		return u.conn.NewStream(ctx, relay.Descriptor, method)
+	}
+}
+
+// refuse lets no other RPC begin.
+func (u *unit) refuse() { u.once.Do(func() { close(u.ending) }) }
+
+// live is the whole life of a unit.
+func (u *unit) live() {
+	defer func() {
+		u.kill()
+		u.node.forget(u)
+		close(u.gone)
+	}()
+	err := u.begin()
+	if err != nil {
+		u.log.Warn("the workspace was not taken over", zap.Error(err))
+		u.failed = err
+		close(u.ready)
+		return
+	}
+	u.log.Info("the workspace was taken over", zap.Uint64("epoch", u.lease.Epoch()))
+	close(u.ready)
+	u.serve()
+	u.refuse()
+	if err := u.end(); err != nil {
+		u.log.Warn("the workspace was lost", zap.Error(err))
+		return
+	}
+	u.log.Info("the workspace was given up")
+}
+
+// begin takes the workspace over and starts its daemon.
+func (u *unit) begin() (err error) {
+	if u.lease, err = u.adopt(u.lost); err != nil {
+		return err
+	}
+	if u.mirror, err = serveMirror(u.in("own/run/mirror"), u.lease, u.lost); err != nil {
+		return err
+	}
+	if err = u.start(); err != nil {
+		u.mirror.stop()
+	}
+	return err
+}
+
+// start starts the daemon, and returns when it serves.
+func (u *unit) start() error {
+	output, err := os.OpenFile(u.in("daemon.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer output.Close() // the cell has its own
+	run := cell.Own + "/run/"
+	u.cell, err = cell.Start(cell.Config{
+		Workspace: u.in("files"), Home: u.in("home"), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
+		Args: []string{
+			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", cell.Own + "/state", "--root", cell.Workspace,
+			"--settings", cell.Own + "/settings.json", "--idle-exit", u.node.Idle.String(), "--log-format", "json",
+		},
+		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"},
+	}, output)
+	if err != nil {
+		return err
+	}
+	socket := u.in("own/run/toold.sock")
+	u.conn, err = grpc.NewClient("passthrough:///toold", grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket is in a directory of mode 0700
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(relay.NewCodec()), grpc.MaxCallRecvMsgSize(mirror.MaxMessage), grpc.MaxCallSendMsgSize(mirror.MaxMessage)))
+	if err == nil {
+		err = u.awaitDaemon()
+	}
+	if err != nil {
+		u.cell.Kill()
+	}
+	return err
+}
+
+// awaitDaemon waits until the daemon serves.
+func (u *unit) awaitDaemon() error {
+	ctx, cancel := context.WithCancel(u.lost)
+	defer cancel()
+	stop := context.AfterFunc(ctx, u.cell.Kill)
+	defer stop()
+	go func() {
+		select {
+		case <-u.cell.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		_, err := healthpb.NewHealthClient(u.conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true))
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			text, _ := os.ReadFile(u.in("daemon.log"))
+			return errors.Join(errors.New("the workspace's daemon has ended while it was started: "+string(text[max(0, len(text)-1000):])), u.mirror.fault())
+		}
+	}
+}
+
+// serve returns when the daemon has ended: by itself, since no client has used it, since the unit is to be given up, or
+// since it was lost.
+func (u *unit) serve() {
+	ticks := time.NewTicker(u.node.Snapshots)
+	defer ticks.Stop()
+	asked := u.asked
+	var saving chan struct{} // nil: no snapshot is under way
+	defer func() {
+		if saving != nil {
+			<-saving
+		}
+	}()
+	for {
+		select {
+		case <-u.cell.Done():
+			return
+		case <-u.lost.Done():
+			u.cell.Kill()
+			return
+		case <-u.mirror.fenced:
+			u.cell.Kill()
+			return
+		case <-asked:
+			asked = nil
+			u.refuse()
+			u.cell.Terminate()
+			limit := time.AfterFunc(u.node.Drain, u.cell.Kill)
+			defer limit.Stop()
+		case <-ticks.C:
+			if u.mirror.overdue(u.node.Outage) {
+				u.log.Error("the workspace's daemon is killed, since the log could not be reached for too long")
+				u.kill() // also what waits for the log
+				u.cell.Kill()
+				return
+			}
+			if saving == nil {
+				saving = make(chan struct{})
+				go func() { defer close(saving); u.saveAtRest() }()
+			}
+		case <-saving:
+			saving = nil
+		}
+	}
+}
+
+// end stores what the daemon has left, and gives the workspace up. It is lost instead if the daemon was killed.
+func (u *unit) end() error {
+	_ = u.conn.Close()
+	u.mirror.stop()
+	if err := errors.Join(u.mirror.fault(), u.cell.Err()); err != nil {
+		return err
+	}
+	if err := u.save(u.lost); err != nil {
+		return err
+	}
+	if err := u.base(u.lost); err != nil {
+		return err
+	}
+	return u.lease.Release(u.lost)
+}
+
+// atRest reports whether no call and no background task runs.
+func (u *unit) atRest(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request := &tooldv1.ListSessionsRequest{}
+	for {
+		list, err := tooldv1.NewSessionServiceClient(u.conn).ListSessions(ctx, request)
+		if err != nil {
+			return false
+		}
+		for _, s := range list.GetSessions() {
+			if s.GetOpenCalls() > 0 || len(s.GetBackgroundTasks()) > 0 {
+				return false
+			}
+		}
+		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
+			return true
+		}
+	}
+}
