@@ -27,7 +27,7 @@ func Init() {
 
 // initMain sets the cell up, starts the program, and waits for it and for the orphans that become its children.
 func initMain(text string) (code int) {
-	report := os.NewFile(3, "report") // to whoever has started the cell: why it cannot be set up
+	report := os.NewFile(3, "report") // to the process that has started the cell: why it cannot be set up
 	syscall.CloseOnExec(3)
 	var config Config
 	err := json.Unmarshal([]byte(text), &config)

@@ -30,7 +30,7 @@ const (
 // settingsText are the daemon's settings: the log is what survives, so its journal need not be synced.
 const settingsText = `{"journal": {"sync": "normal"}}`
 
-// marker says what the files in a unit's directory are. Without it, or with another epoch than the log's, they are those
+// marker describes the files in a unit's directory. Without it, or with another epoch than the log's, they are those
 // of some time before.
 type marker struct {
 	Epoch uint64 // of the lease under which they were changed last

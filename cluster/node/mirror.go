@@ -36,7 +36,7 @@ type mirrorServer struct {
 }
 
 // serveMirror serves on a socket until stop is called. lost ends when the unit is to end at once.
-func serveMirror(socket string, l *lease.Lease, lost context.Context) (*mirrorServer, error) {
+func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorServer, error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (u *unit) begin() (err error) {
 	if u.lease, err = u.adopt(u.lost); err != nil {
 		return err
 	}
-	if u.mirror, err = serveMirror(u.in("own/run/mirror"), u.lease, u.lost); err != nil {
+	if u.mirror, err = serveMirror(u.lost, u.in("own/run/mirror"), u.lease); err != nil {
 		return err
 	}
 	if err = u.start(); err != nil {
