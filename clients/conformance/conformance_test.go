@@ -153,7 +153,11 @@ func (r *runner) close() {
 // startDriver starts the driver, with a parent of its own: a program beside a client may not answer its questions.
 func (r *runner) startDriver() {
 	r.driver = exec.Command("sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, r.command...)...)
-	r.driver.Env = append(r.env, driverVariable+"=1", "TOOLD_ADDRESS=unix:"+r.dir+"/proxy.sock")
+	token := filepath.Join(r.dir, "token")
+	if err := os.WriteFile(token, []byte("ours 0123456789012345678901234567890123456789\n"), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	r.driver.Env = append(r.env, driverVariable+"=1", "TOOLD_ADDRESS=unix:"+r.dir+"/proxy.sock", "TOOLD_TOKEN_FILE="+token)
 	r.driver.Dir, r.driver.WaitDelay, r.driver.Stderr = r.top, time.Second, os.Stderr
 	r.driver.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := r.driver.StdinPipe()
@@ -208,7 +212,7 @@ func (r *runner) run(t *testing.T, c testCase) {
 	}
 	r.vars = map[string]string{"ROOT": r.root, "N": strconv.Itoa(c.n), "CASE": filepath.Base(r.root)}
 	defer func() {
-		r.proxy.set(func() { r.proxy.left, r.proxy.held, r.proxy.small = -1, false, 0 })
+		r.proxy.set(func() { r.proxy.left, r.proxy.held, r.proxy.small, r.proxy.delay = -1, false, 0, 0 })
 		if r.driver != nil {
 			r.ask("reset", nil, nil)
 		}

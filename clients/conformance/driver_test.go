@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,6 +148,7 @@ type options struct {
 	Name, Mode, Questions, Format string
 	Roots, Tools                  []string
 	Buffers                       bool
+	Saves, Address                string
 	Value                         json.RawMessage
 }
 
@@ -189,9 +191,24 @@ func upperSnake(code codes.Code) string {
 	return strings.ToUpper(name)
 }
 
-func (d *driver) dial(context.Context) (*toold.Conn, error) {
-	return toold.Connect(d.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (d *driver) dial(context.Context) (*toold.Conn, error) { return dial(d.address) }
+
+// dial connects with the token of the driver, which a daemon on a Unix socket does not ask for.
+func dial(address string) (*toold.Conn, error) {
+	file, err := os.ReadFile(os.Getenv("TOOLD_TOKEN_FILE"))
+	if err != nil {
+		return nil, err
+	}
+	return toold.Connect(strings.TrimPrefix(address, "tcp://"), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(token(strings.Fields(string(file))[1])))
 }
+
+type token string
+
+func (t token) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(t)}, nil
+}
+
+func (token) RequireTransportSecurity() bool { return false }
 
 // do does one thing, for a session of the name args[0], or for a turn.
 func (d *driver) do(ctx context.Context, verb string, args []string, with options) (answer any, err error) {
@@ -243,7 +260,7 @@ func (d *driver) connect(ctx context.Context, args []string) (any, error) {
 	if len(args) > 1 {
 		address = args[1]
 	}
-	conn, err := toold.Connect(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := dial(address)
 	if err != nil {
 		return "", err
 	}
@@ -264,6 +281,14 @@ func (d *driver) session(ctx context.Context, name string, with options) error {
 	if with.Buffers {
 		handlers.Edited = func(_, text string) { s.note(func() { s.texts = append(s.texts, text) }) }
 	}
+	if with.Saves != "" {
+		handlers.Save = func(path, text string) error {
+			if with.Saves == "fails" {
+				return errors.New("there is no file")
+			}
+			return os.WriteFile(path, []byte(text), 0o600)
+		}
+	}
 	attach := &tooldv1.Attach{SessionId: with.Name, Roots: with.Roots, Options: &tooldv1.Options{}}
 	if with.Mode == "bypassPermissions" {
 		attach.Options.PermissionMode = tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()
@@ -278,7 +303,8 @@ func (d *driver) session(ctx context.Context, name string, with options) error {
 	if with.Format != "" {
 		handlers.Format = tooldv1.ModelFormat(tooldv1.ModelFormat_value["MODEL_FORMAT_"+strings.ToUpper(with.Format)])
 	}
-	session, err := toold.Join(ctx, d.dial, attach, handlers)
+	address := cmp.Or(with.Address, d.address)
+	session, err := toold.Join(ctx, func(context.Context) (*toold.Conn, error) { return dial(address) }, attach, handlers)
 	if err != nil {
 		return err
 	}

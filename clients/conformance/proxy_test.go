@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"sync"
+	"time"
 )
 
 // A proxy passes connections on to the daemon, and breaks them as a case asks.
@@ -16,11 +17,12 @@ type proxy struct {
 	changed *sync.Cond
 	open    map[net.Conn]struct{}
 	isOver  bool
-	isDown  bool // no daemon listens: clients wait
-	left    int  // messages or bytes until the cut; negative: there is none
-	counts  unit // what left counts
-	small   int  // as many bytes are passed on at once; 0: as many as come
-	held    bool // nothing of the daemon's is read
+	isDown  bool          // no daemon listens: clients wait
+	left    int           // messages or bytes until the cut; negative: there is none
+	counts  unit          // what left counts
+	small   int           // as many bytes are passed on at once; 0: as many as come
+	held    bool          // nothing of the daemon's is read
+	delay   time.Duration // how long each piece is under way
 }
 
 // A unit is what is counted until a cut.
@@ -107,6 +109,7 @@ func (p *proxy) pump(from, to net.Conn, down bool) {
 	frames, chunk := &frames{}, make([]byte, 32<<10)
 	for {
 		n, err := from.Read(p.piece(chunk))
+		p.travel()
 		pass, cut := p.passes(frames, chunk[:n], down)
 		if _, writeErr := to.Write(chunk[:pass]); writeErr != nil || err != nil {
 			return
@@ -116,6 +119,14 @@ func (p *proxy) pump(from, to net.Conn, down bool) {
 			return
 		}
 	}
+}
+
+// travel takes as long as a piece is under way.
+func (p *proxy) travel() {
+	p.mu.Lock()
+	delay := p.delay
+	p.mu.Unlock()
+	<-time.After(delay)
 }
 
 // piece returns the part of a buffer that is read at once.

@@ -1,10 +1,15 @@
 package conformance_test
 
 import (
+	"bufio"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -19,6 +24,17 @@ var own = map[string]func(r *runner, args []string) string{
 	"go":   func(r *runner, _ []string) string { r.proxy.set(func() { r.proxy.held = false }); return "" },
 	"small": func(r *runner, args []string) string {
 		r.proxy.set(func() { r.proxy.small = number(r.t, args[0]) })
+		return ""
+	},
+	"remote": func(r *runner, args []string) string { r.vars["TCP"] = r.remote(len(args) > 0); return "" },
+	"delay": func(r *runner, args []string) string {
+		r.proxy.set(func() { r.proxy.delay = time.Duration(number(r.t, args[0])) * time.Millisecond })
+		return ""
+	},
+	"large": func(r *runner, args []string) string { // offers buffers of 10 MiB
+		for n := range number(r.t, args[1]) {
+			r.ask("buffer", []string{args[0], filepath.Join(r.root, strconv.Itoa(n)), strings.Repeat("x", 10<<20)}, nil)
+		}
 		return ""
 	},
 	"kill": func(r *runner, args []string) string { r.kill(args); return "" },
@@ -39,6 +55,38 @@ func (r *runner) cut(args []string) string {
 	}
 	kind := map[string]unit{"messages": messages, "bytes down": bytesDown, "bytes up": bytesUp}[strings.Join(args[2:], " ")]
 	r.proxy.set(func() { r.proxy.left, r.proxy.counts = number(r.t, args[1]), kind })
+	return ""
+}
+
+// remote starts another daemon, which serves TCP, until the end of the case, and returns its address. It admits the token of
+// the drivers, or one of its own.
+func (r *runner) remote(admitted bool) string {
+	cmd := exec.Command(built(r.t), "serve", "--listen", "127.0.0.1:0", "--socket", filepath.Join(r.root, "s"), "--state-dir", filepath.Join(r.root, "state"))
+	if admitted {
+		cmd.Args = append(cmd.Args, "--token-file", filepath.Join(r.dir, "token"))
+	}
+	cmd.Env, cmd.Dir = r.env, r.root
+	out, write, err := os.Pipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	err = cmd.Start()
+	_ = write.Close()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // that it was killed
+		_ = out.Close()
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if found := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text()); found != "" {
+			return "tcp://" + found
+		}
+	}
+	r.t.Fatal("the daemon has printed no address")
 	return ""
 }
 

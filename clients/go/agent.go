@@ -26,6 +26,9 @@ type Handlers struct {
 	Tools map[string]func(ctx context.Context, inputJSON string) (text string, err error)
 	// Edited is called with the new text of a buffer that a call has edited. Without it the Agent has no buffers.
 	Edited func(path, text string)
+	// Save writes the unsaved text of a buffer to its file, because a program of a call is about to read the disk. When it returns nil
+	// the text is withdrawn, as by CloseBuffer. The call waits 2 s. Without Save nothing is saved, and the call's result says so.
+	Save func(path, text string) error
 	// Format is the form of what a model's API returns. It is found out, but for ANTHROPIC_NATIVE and AGENT_TOOLSET, where the model
 	// has tools of its own.
 	Format tooldv1.ModelFormat
@@ -136,6 +139,10 @@ func (a *Agent) setBuffer(path, text string) error {
 func (a *Agent) CloseBuffer(path string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.closeBuffer(path)
+}
+
+func (a *Agent) closeBuffer(path string) error {
 	delete(a.buffers, path)
 	return a.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BufferClosed{BufferClosed: &tooldv1.BufferClosed{Path: path}}})
 }
@@ -190,10 +197,10 @@ func (a *Agent) take(event *tooldv1.ExecuteResponse) {
 		a.stop(call{event.GetTurnId(), e.ToolResult.GetToolUseId()})
 	case *tooldv1.ExecuteResponse_BufferEdit:
 		a.edit(event.GetTurnId(), e.BufferEdit)
-	case *tooldv1.ExecuteResponse_SaveBuffers: // the program saves its files when it will
+	case *tooldv1.ExecuteResponse_SaveBuffers:
 		a.work.Go(func() {
 			_ = a.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BuffersSaved{BuffersSaved: &tooldv1.BuffersSaved{
-				ToolUseId: e.SaveBuffers.GetToolUseId(), TurnId: event.GetTurnId(), Unsaved: e.SaveBuffers.GetPaths(),
+				ToolUseId: e.SaveBuffers.GetToolUseId(), TurnId: event.GetTurnId(), Unsaved: a.save(e.SaveBuffers.GetPaths()),
 			}}})
 		})
 	}
@@ -290,4 +297,26 @@ func (a *Agent) edit(turn string, edit *tooldv1.BufferEdit) {
 	a.work.Go(func() {
 		_ = a.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_BufferEdited{BufferEdited: done}})
 	})
+}
+
+// save has the program save buffers, withdraws those that it has saved, and returns the paths of the others.
+func (a *Agent) save(paths []string) (unsaved []string) {
+	for _, path := range paths {
+		a.mu.Lock()
+		buffer := a.buffers[path]
+		a.mu.Unlock()
+		if buffer == nil {
+			continue
+		}
+		if a.handlers.Save == nil || a.handlers.Save(path, buffer.GetContent()) != nil {
+			unsaved = append(unsaved, path)
+			continue
+		}
+		a.mu.Lock()
+		if a.buffers[path] == buffer { // not changed since
+			_ = a.closeBuffer(path)
+		}
+		a.mu.Unlock()
+	}
+	return unsaved
 }

@@ -1,4 +1,5 @@
 // Does with the TypeScript library what lines of JSON ask for: see cases.txt.
+import { writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { TooldError, connect as dial, resultText, v1 } from "toold";
 
@@ -63,8 +64,8 @@ const verbs = {
   async connect(name, address) {
     clients.set(name, await dial({ address }));
   },
-  async session(name, client, { questions, tools = [], buffers, format, ...options }) {
-    if (!clients.has(client)) await verbs.connect(client);
+  async session(name, client, { questions, tools = [], buffers, saves, address, format, ...options }) {
+    if (!clients.has(client)) await verbs.connect(client, address);
     const s = new Seen();
     if (questions) {
       if (questions !== "held") s.answers.push(questions);
@@ -72,6 +73,7 @@ const verbs = {
     }
     if (format) options.format = format.replace(/_./g, (part) => part[1].toUpperCase());
     if (buffers) options.onEdit = (_, text) => s.note(() => s.texts.push(text));
+    if (saves) options.onSave = saves === "yes" ? writeFile : () => Promise.reject(new Error("there is no file"));
     const own = tools.map((t) => ({ name: t, description: "A tool.", schema: t === "double" ? number : undefined, readOnly: true, run: (...given) => s[t](...given) }));
     const session = await clients.get(client).session({ ...options, tools: own });
     session.on("event", (event) => s.event(event));

@@ -83,9 +83,9 @@ async def connect(name, address=None):
     await given(clients[name].info())
 
 
-async def session(as_, client, questions=None, tools=(), buffers=False, **options):
+async def session(as_, client, questions=None, tools=(), buffers=False, saves="", address=None, **options):
     if client not in clients:
-        await connect(client)
+        await connect(client, address)
     s = Seen()
     if questions:
         s.answers += [] if questions == "held" else [questions]
@@ -95,8 +95,15 @@ async def session(as_, client, questions=None, tools=(), buffers=False, **option
     options["tools"] = [toold.Tool(t, "A tool.", schemas[t], getattr(s, t), read_only=True) for t in tools]
     if buffers:
         options["on_edit"] = lambda path, text: s.note(lambda: s.texts.append(text))
+    if saves:
+        options["on_save"] = write if saves == "yes" else (lambda path, text: 1 / 0)
     sessions[as_] = await given(clients[client].session(on_event=s.event, **options))
     seen[as_] = s
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
 
 
 async def call(of, name, tool, value):

@@ -10,7 +10,7 @@ import type { Client } from "./client.js";
 import { TooldError, known, oneOf, refuse, toJSON, type Item } from "./errors.js";
 import { Stream } from "./stream.js";
 import { Call, Turn } from "./turn.js";
-import { ModelFormat, type BufferEdit, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question } from "./gen/toold/v1/event_pb.js";
+import { ModelFormat, type BufferEdit, type ClientToolUse, type Content, type ExecuteResponse, type Notice, type Question, type SaveBuffers } from "./gen/toold/v1/event_pb.js";
 import { PermissionMode, type OptionsSchema } from "./gen/toold/v1/options_pb.js";
 import { SessionService, type ListCheckpointsResponse, type RestoreResponse } from "./gen/toold/v1/session_pb.js";
 import { AttachSchema, BufferEditedSchema, BuffersSavedSchema, Decision, ToolUseSchema, type Answer as AnswerMessage, type ClientToolResult } from "./gen/toold/v1/tool_pb.js";
@@ -54,6 +54,11 @@ export interface SessionOptions {
   tools?: ClientTool[];
   /** Is called with the new text of a buffer that a call has edited. Without it the session has no buffers. */
   onEdit?(path: string, text: string): void;
+  /**
+   * Writes the unsaved text of a buffer to its file, because a program of a call is about to read the disk: the call waits 2 s. When it has returned,
+   * the text is withdrawn. Without it, or when it throws, the call's result says what was not saved.
+   */
+  onSave?(path: string, text: string): void | Promise<void>;
   /** Everything else of a session: toold.v1.Options. */
   options?: MessageInitShape<typeof OptionsSchema>;
 }
@@ -112,7 +117,7 @@ export class Session extends EventEmitter<Events> {
     this.format = settings.format === undefined ? ModelFormat.UNSPECIFIED : oneOf("format", settings.format, modelFormats);
     known("a session's options", settings, sessionFields);
     const { name, roots = process.cwd(), mode, env = {}, tools = [], options = {} } = settings;
-    const functions = [["onQuestion", settings.onQuestion], ["onEdit", settings.onEdit], ...tools.map(({ name, run }) => [`run of the tool ${name}`, run ?? null])];
+    const functions = [["onQuestion", settings.onQuestion], ["onEdit", settings.onEdit], ["onSave", settings.onSave], ...tools.map(({ name, run }) => [`run of the tool ${name}`, run ?? null])];
     for (const [what, f] of functions) if (f !== undefined && typeof f !== "function") throw refuse(`${what} is ${inspect(f)}, not a function`);
     const attach = create(AttachSchema, {
       sessionId: name ?? "",
@@ -274,11 +279,9 @@ export class Session extends EventEmitter<Events> {
       case "bufferEdit":
         this.edit(event.value, turnId);
         break;
-      case "saveBuffers": {
-        const { toolUseId, paths: unsaved } = event.value; // the program saves its files when it will
-        this.stream.send({ case: "buffersSaved", value: create(BuffersSavedSchema, { toolUseId, turnId, unsaved }) });
+      case "saveBuffers":
+        void this.save(event.value, turnId);
         break;
-      }
       case "notice":
         this.notice(event.value);
     }
@@ -348,6 +351,20 @@ export class Session extends EventEmitter<Events> {
     guarded(() => this.settings.onEdit?.(path, text.toString()));
   }
 
+  /** Has the program save buffers, and withdraws those that it has saved. */
+  private async save({ toolUseId, paths }: SaveBuffers, turnId: string): Promise<void> {
+    const { onSave } = this.settings;
+    const unsaved: string[] = [];
+    for (const path of paths) {
+      const buffer = this.stream.ledger.buffers.get(path);
+      if (!buffer) continue;
+      const saved = onSave !== undefined && (await Promise.resolve().then(() => onSave(path, buffer.content)).then(() => true, (error) => warn(error)));
+      if (!saved) unsaved.push(path);
+      else if (this.stream.ledger.buffers.get(path) === buffer) this.buffer(path); // not changed since
+    }
+    this.stream.send({ case: "buffersSaved", value: create(BuffersSavedSchema, { toolUseId, turnId, unsaved }) });
+  }
+
   private forget(question: string): void {
     this.answers.get(question)?.ended.abort();
     this.answers.delete(question);
@@ -377,7 +394,7 @@ export class Session extends EventEmitter<Events> {
   }
 }
 
-const sessionFields: (keyof SessionOptions)[] = ["name", "roots", "mode", "env", "onQuestion", "tools", "onEdit", "options", "format"];
+const sessionFields: (keyof SessionOptions)[] = ["name", "roots", "mode", "env", "onQuestion", "tools", "onEdit", "onSave", "options", "format"];
 
 const modelFormats = {
   anthropic: ModelFormat.ANTHROPIC,

@@ -18,29 +18,32 @@ _WINDOWS = [("grpc.http2.bdp_probe", 0), ("grpc.max_receive_message_length", 16 
 async def open_channel(address):
     """Opens a connection to the daemon at an address, or without one at that of this user, which is started."""
     address, metadata = await _address_of(address)
-    interceptors = [_Token(metadata)] if metadata else None
+    interceptors = [kind(metadata) for kind in (_UnaryUnary, _UnaryStream, _StreamStream)] if metadata else None
     if metadata and not _is_loopback(address):
         return grpc.aio.secure_channel(address, grpc.ssl_channel_credentials(), options=_WINDOWS, interceptors=interceptors)
     return grpc.aio.insecure_channel(address, options=_WINDOWS, interceptors=interceptors)
 
 
-class _Token(grpc.aio.UnaryUnaryClientInterceptor, grpc.aio.UnaryStreamClientInterceptor, grpc.aio.StreamStreamClientInterceptor):
-    """Shows the token with each request."""
+class _Token:
+    """Shows the token with each request. An interceptor is asked for one kind of methods only, whatever else it can."""
 
     def __init__(self, metadata):
         self._metadata = metadata
 
-    def _with(self, details):
-        return details._replace(metadata=grpc.aio.Metadata(*(tuple(details.metadata or ()) + self._metadata)))
+    async def _show(self, proceed, details, request):
+        return await proceed(details._replace(metadata=grpc.aio.Metadata(*(tuple(details.metadata or ()) + self._metadata))), request)
 
-    async def intercept_unary_unary(self, proceed, details, request):
-        return await proceed(self._with(details), request)
 
-    async def intercept_unary_stream(self, proceed, details, request):
-        return await proceed(self._with(details), request)
+class _UnaryUnary(_Token, grpc.aio.UnaryUnaryClientInterceptor):
+    intercept_unary_unary = _Token._show
 
-    async def intercept_stream_stream(self, proceed, details, requests):
-        return await proceed(self._with(details), requests)
+
+class _UnaryStream(_Token, grpc.aio.UnaryStreamClientInterceptor):
+    intercept_unary_stream = _Token._show
+
+
+class _StreamStream(_Token, grpc.aio.StreamStreamClientInterceptor):
+    intercept_stream_stream = _Token._show
 
 
 async def _address_of(address):

@@ -111,7 +111,7 @@ class Client:
         return daemon_pb2_grpc.DaemonServiceStub(self._channel)
 
     async def session(
-        self, name="", roots=None, mode=None, env=None, on_question=None, tools=(), options=None, on_event=None, on_edit=None, format=None
+        self, name="", roots=None, mode=None, env=None, on_question=None, tools=(), options=None, on_event=None, on_edit=None, on_save=None, format=None
     ):
         """Attaches to the session of that name, or to a new one without a name, which ends when it is closed.
 
@@ -121,6 +121,8 @@ class Client:
         may be a coroutine function. Anything else, and an exception, is logged and denies the call. Without it a call that would have
         to ask is denied. tools are Tools that run in this program. on_event is
         called with each event of the stream. on_edit(path, text) is called when a call has edited a buffer; without it there are none.
+        on_save(path, text) writes a buffer's text to its file, because a program of a call is about to read the disk: the call waits 2 s.
+        When it has returned, the text is withdrawn. Without it, or when it raises, the call's result says what was not saved.
         format is one of MODEL_FORMATS: the form of what a model's API returns; None: it is found out.
         """
         options = options or options_pb2.Options()
@@ -141,7 +143,7 @@ class Client:
             options=options,
         )
         form = event_pb2.MODEL_FORMAT_UNSPECIFIED if format is None else _meant(format, MODEL_FORMATS, "format")
-        session = Session(self, attach, on_question, {t.name: t for t in tools}, on_event, on_edit, form)
+        session = Session(self, attach, on_question, {t.name: t for t in tools}, on_event, on_edit, on_save, form)
         await session._open()
         self._sessions.add(session)
         return session

@@ -25,12 +25,12 @@ _PATIENCE = 10
 class Session:
     """A session of the daemon. While calls are under way or a turn is open, a lost stream is resumed, and nothing runs twice."""
 
-    def __init__(self, client, attach, on_question, tools, on_event, on_edit, format):
+    def __init__(self, client, attach, on_question, tools, on_event, on_edit, on_save, format):
         self.id = ""  #: its name
         self.epoch = ""  #: changes when numbers of records may have been given twice
         self.attached = None  #: the newest Attached message
         self._client, self._attach, self._on_question, self._tools = client, attach, on_question, tools
-        self._on_event, self._on_edit, self._format = on_event, on_edit, format
+        self._on_event, self._on_edit, self._on_save, self._format = on_event, on_edit, on_save, format
         self._ledger = Ledger()
         self._outgoing = None  # of the stream; None: there is none
         self._ready = asyncio.Event()  # the stream is attached, or cannot be
@@ -248,9 +248,8 @@ class Session:
             self._running.pop((event.turn_id, id)).cancel()
         elif kind == "buffer_edit":
             self._start(self._edit(event.turn_id, about))
-        elif kind == "save_buffers":  # the program saves its files when it will
-            saved = wire.BuffersSaved(tool_use_id=id, turn_id=event.turn_id, unsaved=about.paths)
-            self._start(self._say(buffers_saved=saved))
+        elif kind == "save_buffers":
+            self._start(self._save(event.turn_id, about))
         if kind == "turn_ended":
             self._turns.pop(event.turn_id, None)
 
@@ -310,6 +309,26 @@ class Session:
         done.version = self._ledger.buffer(edit.path, text.decode()).version
         await self._say(buffer_edited=done)
         await given_by(self._on_edit, edit.path, text.decode())
+
+    async def _save(self, turn, save):
+        """Has the program save buffers, and withdraws those that it has saved."""
+        done = wire.BuffersSaved(tool_use_id=save.tool_use_id, turn_id=turn)
+        for path in save.paths:
+            buffer = self._ledger.buffers.get(path)
+            if not isinstance(buffer, wire.BufferChanged):
+                continue
+            if self._on_save is None:
+                done.unsaved.append(path)
+                continue
+            try:
+                await given_by(self._on_save, path, buffer.content)
+            except Exception as e:
+                logging.getLogger("toold").error("on_save failed, so a call sees %s as it is on the disk", path, exc_info=e)
+                done.unsaved.append(path)
+                continue
+            if self._ledger.buffers[path] is buffer:  # not changed since
+                await self.buffer(path, None)
+        await self._say(buffers_saved=done)
 
 
 def closed():
