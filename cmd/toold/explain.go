@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -33,6 +34,7 @@ func (s *app) explainCommand() *cobra.Command {
 			"CALL is a tool with the value of its main field, as in rules: the command of Bash, the path of Read, Write, Edit and LS,\n" +
 			"the pattern of Glob and Grep, the url of WebFetch. What else Edit and Write need is filled in with any text. For all\n" +
 			"else it is a tool use as JSON ({\"name\",\"input\"}); \"-\" reads CALL from standard input.\n\n" +
+			"Of Shell, each of its commands is judged too, as the call of Bash that it is; with --json each has a line of its own.\n\n" +
 			"It is judged as in a new session, or in --session as that one is now.\n\n" +
 			"Exit codes: 0 it may run, 1 it would be denied or is invalid, 4 it would be asked about; 2 usage, 3 no daemon.",
 		Example: "  toold explain 'Bash(git push --force)'\n" +
@@ -75,24 +77,46 @@ func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.Expla
 	return &tooldv1.ExplainRequest{ToolUse: u.Wire(""), SessionId: session, Roots: roots, Options: options}, nil
 }
 
+// explain shows the verdict on a call, and on each of the calls that it is made of. The error has the exit code of the strictest.
 func (s *app) explain(ctx context.Context, l *toold.Conn, request *tooldv1.ExplainRequest) error {
-	response, err := l.Daemon.Explain(ctx, request)
-	if err != nil {
-		return err
+	code := 0
+	for _, use := range append([]*tooldv1.ToolUse{request.GetToolUse()}, commandsOf(request.GetToolUse())...) {
+		request.ToolUse = use
+		response, err := l.Daemon.Explain(ctx, request)
+		if err != nil {
+			return err
+		}
+		call := strings.TrimSpace(terminal.VisibleLine(use.GetName()) + " " + terminal.Subject(use.GetInputJson(), ""))
+		if err := s.Show(response, explanationText(call, response, terminal.Open(s.Stdout).Ink)); err != nil {
+			return err
+		}
+		switch d := response.GetDecision(); {
+		case d == tooldv1.Decision_DECISION_ALLOW || code == cli.ExitFailed:
+		case d == tooldv1.Decision_DECISION_ASK:
+			code = exitAsks
+		default:
+			code = cli.ExitFailed
+		}
 	}
-	u := request.GetToolUse()
-	call := strings.TrimSpace(terminal.VisibleLine(u.GetName()) + " " + terminal.Subject(u.GetInputJson(), ""))
-	if err := s.Show(response, explanationText(call, response, terminal.Open(s.Stdout).Ink)); err != nil {
-		return err
+	if code != 0 {
+		return &cli.Error{Code: code}
 	}
-	switch response.GetDecision() {
-	case tooldv1.Decision_DECISION_ALLOW:
+	return nil
+}
+
+// commandsOf returns the calls of Bash that a call of Shell is made of; of any other call none.
+func commandsOf(use *tooldv1.ToolUse) (calls []*tooldv1.ToolUse) {
+	var in struct{ Commands []string }
+	if use.GetName() != "Shell" || json.Unmarshal([]byte(use.GetInputJson()), &in) != nil {
 		return nil
-	case tooldv1.Decision_DECISION_ASK:
-		return &cli.Error{Code: exitAsks}
-	default:
-		return &cli.Error{Code: cli.ExitFailed}
 	}
+	for _, command := range in.Commands {
+		input, err := json.Marshal(map[string]string{"command": command})
+		if err == nil {
+			calls = append(calls, &tooldv1.ToolUse{Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: string(input)}})
+		}
+	}
+	return calls
 }
 
 // explanationText shows a derivation: the verdict, what the call does, what decides, and what would change it.

@@ -51,8 +51,9 @@ type Use struct {
 	Custom  bool          // a call of a tool with free text for input; its reply has another type in the Responses API
 	// Caller is what the Responses API says of who asks, as JSON, which the reply repeats; nil: nothing.
 	Caller json.RawMessage
-	Item   string // the type of its item, where the API has one for the tool alone; empty: that of any tool
-	Event  bool   // an event of a managed agent, whose reply is one too
+	Item   string          // the type of its item, where the API has one for the tool alone; empty: that of any tool
+	Raw    json.RawMessage // such an item, or one with free text for input, as it came; nil: it is neither
+	Event  bool            // an event of a managed agent, whose reply is one too
 	// Native is the model's own name of the tool, where Name and Input are those of the tool that it stands for; empty: Name.
 	Native string
 	// Directory is the call that is meant if the path that it names is that of a directory; nil: the same.

@@ -137,7 +137,7 @@ func readItem(text json.RawMessage) (part, error) {
 	case item.Type == agentToolUse:
 		return partOf(AgentToolset, Use{ID: item.ID, Name: item.Name, Input: string(item.Input), Event: true}), nil
 	case item.Type == "custom_tool_call":
-		u.Input, u.Custom = string(item.Input), true
+		u.Input, u.Custom, u.Raw = string(item.Input), true, text
 	}
 	if item.Status == "incomplete" { // the API's own word that it was cut off
 		return part{heading: heading{format: Responses}, cut: []string{u.Name}}, nil

@@ -45,7 +45,7 @@ func readOwn(text json.RawMessage) (part, error) {
 	if err := json.Unmarshal(text, &item); err != nil {
 		return part{}, err
 	}
-	u := Use{ID: item.CallID, Name: patchTool, Item: item.Type, Caller: item.Caller}
+	u := Use{ID: item.CallID, Name: patchTool, Item: item.Type, Raw: text, Caller: item.Caller}
 	input := any(patchInput{item.Operation.patch()})
 	if item.Type == shellCall {
 		u.Name, input = shellTool, item.Action

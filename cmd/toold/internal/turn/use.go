@@ -24,6 +24,7 @@ type Use struct {
 	event   bool            // an event of a managed agent, whose reply is one too
 	format  dialect.Format  // whose own tool it may call; Silent: it names a tool
 	custom  bool            // a call of a tool with free text for input; its reply has another type in the Responses API
+	raw     json.RawMessage // as dialect.Use has it
 	own     string          // the type of its item, where the API has one for the tool alone; empty: that of any tool
 }
 
@@ -34,7 +35,7 @@ func UsesOf(read []dialect.Use, format dialect.Format) []Use {
 	}
 	uses := make([]Use, len(read))
 	for i, u := range read {
-		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, caller: u.Caller, custom: u.Custom, event: u.Event, format: format, own: u.Item}
+		uses[i] = Use{Given: u.ID, ID: u.ID, Name: u.Name, Input: u.Input, Timeout: u.Timeout, caller: u.Caller, custom: u.Custom, event: u.Event, format: format, own: u.Item, raw: u.Raw}
 		if u.ID == "" {
 			uses[i].ID = "toold-" + uuid.NewString()
 		}
@@ -46,6 +47,9 @@ func UsesOf(read []dialect.Use, format dialect.Format) []Use {
 func (u Use) Wire(turnID string) *tooldv1.ToolUse {
 	if u.format != dialect.Silent {
 		return &tooldv1.ToolUse{NativeJson: u.item(), Format: convert.ModelFormat(u.format), TurnId: turnID}
+	}
+	if u.raw != nil && u.ID == u.Given { // the record has its type
+		return &tooldv1.ToolUse{NativeJson: ValidText(string(u.raw)), Format: convert.ModelFormat(dialect.Responses), TurnId: turnID}
 	}
 	w := &tooldv1.ToolUse{
 		Id: ValidText(u.ID), Name: ValidText(u.Name), TurnId: turnID,
