@@ -13,6 +13,11 @@ import (
 // loses. A workspace gets a base long before.
 const keepBytes = 64 << 20
 
+// mostOutdated is how often an owner asks again if the log's end is from before
+// all that the owner keeps. A leader that has been replaced answers so for a
+// while. It may also be a loss that cannot be put back.
+const mostOutdated = 8
+
 // chain is an owner's own copy of a workspace's log: what was there when it took
 // the workspace over, since the last base, and what it has appended.
 //
@@ -25,8 +30,9 @@ type chain struct {
 	base  int // links[base] begins a base that the log may be cut at; 0: none
 	bytes int // of the data of links
 
-	putBack int // how many links were appended again that had been acknowledged
-	fenced  *Fenced
+	putBack  int // how many links were appended again that had been acknowledged
+	outdated int // how many ends in a row were from before the chain
+	fenced   *Fenced
 }
 
 type link struct {
@@ -83,6 +89,11 @@ func (c *chain) stored(pos log.Pos) {
 // is closer to the truth. Only an append decides.
 func (c *chain) ends(last log.Segment) bool {
 	at, own := c.find(last)
+	if !own && last.Pos < c.links[0].pos && c.outdated < mostOutdated {
+		c.outdated++
+		return false
+	}
+	c.outdated = 0
 	switch {
 	case !own:
 		c.fence(last)

@@ -104,6 +104,7 @@ type writer struct {
 	owner    string
 	epoch    uint64
 	newID    func() []byte
+	room     int    // how many bytes of payloads a segment takes
 	previous []byte // the hash of the segment before, nil: none
 	payloads uint64 // of CHANGES so far
 	snapshot *clusterv1.Snapshot
@@ -150,7 +151,7 @@ func (w *writer) divide(k kind, payloads []*clusterv1.Payload, snapshot *cluster
 	for {
 		n, size := 0, 0
 		for n < len(payloads) {
-			if size += proto.Size(payloads[n]) + 8; n > 0 && size > partBytes {
+			if size += proto.Size(payloads[n]) + 8; n > 0 && size > w.room {
 				break
 			}
 			n++

@@ -255,7 +255,7 @@ func (r *reader) chain() chain {
 
 // writer returns the writer of the next owner.
 func (r *reader) writer(owner string, newID func() []byte) writer {
-	w := writer{w: r.w, owner: owner, epoch: r.epoch + 1, newID: newID, payloads: r.count, snapshot: r.snapshot}
+	w := writer{w: r.w, owner: owner, epoch: r.epoch + 1, newID: newID, room: partBytes, payloads: r.count, snapshot: r.snapshot}
 	if n := len(r.links); n > 0 {
 		w.previous = r.links[n-1].hash[:]
 	}
