@@ -272,7 +272,7 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 		return nil, err
 	}
 	s := &session{
-		name: name, daemon: x.d, created: time.Now(), meta: about, log: log, outputs: outputs,
+		name: name, daemon: x.d, created: log.Created(), meta: about, log: log, outputs: outputs,
 		gone: make(chan struct{}), account: x.d.ledger.Open(string(about.owner())), queue: x.d.shares.queue(about.owner()),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

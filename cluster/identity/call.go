@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	grpcpeer "google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/daemon/apierror"
 )
@@ -83,4 +85,31 @@ func PeerOf(ctx context.Context) (Peer, error) {
 		}
 	}
 	return Peer{}, &CertificateError{"is missing"}
+}
+
+// NotOwner returns the status of a node for a workspace that another node has.
+// The error code is not_owner.
+func NotOwner(owner string) error {
+	refused := status.New(codes.FailedPrecondition, fmt.Sprintf("The node %s has the workspace.", owner))
+	full, err := refused.WithDetails(&errdetails.ErrorInfo{Domain: "toold", Reason: notOwner, Metadata: map[string]string{ownerKey: owner}})
+	if err != nil {
+		return refused.Err()
+	}
+	return full.Err()
+}
+
+const (
+	notOwner = "not_owner"
+	ownerKey = "owner"
+)
+
+// OwnerIn returns the owner that an error of NotOwner names; ok is false for all
+// other errors.
+func OwnerIn(err error) (owner string, ok bool) {
+	for _, detail := range status.Convert(err).Details() {
+		if info, is := detail.(*errdetails.ErrorInfo); is && info.GetDomain() == "toold" && info.GetReason() == notOwner {
+			return info.GetMetadata()[ownerKey], true
+		}
+	}
+	return "", false
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -26,17 +27,24 @@ type entry struct {
 func keyOf(name string) string { return hex.EncodeToString([]byte(name)) }
 
 // Bucket returns a bucket of JetStream. If it does not exist, it is made with
-// that many replicas; 0: 1.
-func Bucket(ctx context.Context, js jetstream.JetStream, name string, replicas int) (jetstream.KeyValue, error) {
+// that many replicas, 0: 1, and entries are kept for life after they were written,
+// 0: for ever.
+//
+// What it returns is read at the bucket's leader. NATS' own buckets are read at
+// any replica, where an entry that was just written may be missing.
+func Bucket(ctx context.Context, js jetstream.JetStream, name string, replicas int, life time.Duration) (jetstream.KeyValue, error) {
 	bucket, err := js.KeyValue(ctx, name)
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return bucket, err
 	}
-	bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Replicas: max(replicas, 1)})
-	if errors.Is(err, jetstream.ErrBucketExists) { // another program was faster
-		return js.KeyValue(ctx, name)
+	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + name, Subjects: []string{"$KV." + name + ".>"}, MaxMsgsPerSubject: 1, MaxAge: life, Replicas: max(replicas, 1),
+		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: false,
+	})
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // which another program has made meanwhile
+		return nil, err
 	}
-	return bucket, err
+	return js.KeyValue(ctx, name)
 }
 
 // Register notes a node's address. Whether it is to be drained stays as it was.
@@ -52,7 +60,7 @@ func Drain(ctx context.Context, config Config, name string, drain bool) error {
 
 // Forget removes a node that will not come back.
 func Forget(ctx context.Context, config Config, name string) error {
-	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas)
+	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas, 0)
 	if err != nil {
 		return err
 	}
@@ -61,7 +69,7 @@ func Forget(ctx context.Context, config Config, name string) error {
 
 // change makes a change to a node's entry, again if another program was faster.
 func change(ctx context.Context, config Config, name string, edit func(*entry)) error {
-	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas)
+	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas, 0)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ type member struct {
 // of the bucket from the beginning, and asks each of them at once.
 func Open(ctx context.Context, config Config) (*Members, error) {
 	config.setDefaults()
-	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas)
+	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas, 0)
 	if err != nil {
 		return nil, err
 	}

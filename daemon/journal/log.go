@@ -42,6 +42,9 @@ type Log struct {
 	syncing int // entries that wait for a sync; guarded by the syncer's mu
 }
 
+// Created returns when the log was made, as [Store.Logs] has it.
+func (l *Log) Created() time.Time { return time.Unix(0, l.created) }
+
 // Append enqueues entries and waits: they are committed and, if one of them
 // asks for it, synced. All of them are kept, with neighbouring numbers, or none.
 // It returns the number of the last.
