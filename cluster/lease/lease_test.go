@@ -113,6 +113,17 @@ func TestTakeOfAnOutdatedView(t *testing.T) {
 	fencedBy(t, err, "n3", 2, false)
 }
 
+// A node that has died and its next life have the same name, and know the same:
+// only one of them gets the workspace.
+func TestTakeTwiceByTheSameName(t *testing.T) {
+	s := store()
+	before, after := open(t, s), open(t, s)
+	_, err := before.Take(t.Context(), "n1")
+	ok(t, err)
+	_, err = after.Take(t.Context(), "n1")
+	fencedBy(t, err, "n1", 1, false)
+}
+
 func TestBase(t *testing.T) {
 	s, ctx := store(), t.Context()
 	l := take(t, s, "n1")
@@ -343,5 +354,18 @@ func TestBrokenChainIsReported(t *testing.T) {
 	ok(t, err)
 	if v := open(t, holed); v.Diverged() != 0 {
 		t.Error("a new owner does not end the divergence")
+	}
+}
+
+// What a lease adds to its log, for a payload of 1 KiB.
+func BenchmarkAppend(b *testing.B) {
+	l := take(b, store(), "n1")
+	data := make([]byte, 1<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		ok(b, l.Append(b.Context(), data))
+		if segments, _, _ := l.Held(); segments > 1000 {
+			ok(b, l.Base(b.Context(), data))
+		}
 	}
 }
