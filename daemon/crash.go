@@ -14,6 +14,7 @@ import (
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/mirror"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/spool"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -27,6 +28,7 @@ type crashedSession struct {
 	state   map[string][]byte
 	outputs *spool.Dir
 	files   *workspace.View // for looking at files; it opens nothing else
+	moved   mirror.Moved    // what it has lost on its way here; empty: it was here, or has come whole
 }
 
 // inOrder returns the keys of calls in the order in which they were accepted.
@@ -41,7 +43,10 @@ func (w *crashedSession) finish() error {
 	if err != nil {
 		return err
 	}
-	var entries []journal.Entry
+	entries, err := w.arrive()
+	if err != nil {
+		return err
+	}
 	for _, key := range w.inOrder() {
 		t := turns[w.rows[key].Turn]
 		if t == nil {
@@ -72,6 +77,20 @@ func (w *crashedSession) finish() error {
 	entries[0].Terminal = true // all of it, on a full disk too
 	_, err = w.log.Append(entries...)
 	return err
+}
+
+// arrive returns the notice of what the session has lost on its way from another place, which its model is told as well.
+func (w *crashedSession) arrive() ([]journal.Entry, error) {
+	text, is := w.state[mirror.MovedKey]
+	if !is {
+		return nil, nil
+	}
+	if err := json.Unmarshal(text, &w.moved); err != nil {
+		return nil, fmt.Errorf("state %s: %w", mirror.MovedKey, err)
+	}
+	told := putState(keyTell, w.moved.Message)
+	w.state[keyTell] = told.Value
+	return []journal.Entry{entry(nil, pipeline.Noticed{Code: w.moved.Code, Message: w.moved.Message}, journal.Put{Key: mirror.MovedKey}, told)}, nil
 }
 
 // crashedTurn is a turn that had not ended. How long it took is not known.
@@ -123,7 +142,9 @@ func (w *crashedSession) result(key string, t *crashedTurn) ([]journal.Entry, er
 	}
 	row.Open = false
 	use := &pipeline.Use{ID: row.ID, Key: key, Turn: row.Turn, TurnID: t.ID, Index: row.Index, Name: row.Name}
-	result := entry(use, pipeline.Lost(started, w.outputOf(key), w.state[keyCheckpoint+key] != nil, w.changedBy(key)))
+	result := entry(use, pipeline.Lost(pipeline.Loss{
+		Code: w.moved.Code, Started: started, Output: w.outputOf(key), Kept: w.state[keyCheckpoint+key] != nil, Changed: w.changedBy(key),
+	}))
 	if held, ok := w.state[keyEnding+key]; ok {
 		wire, err := wireOf(journal.Record{Body: held})
 		if err != nil {

@@ -142,6 +142,11 @@ func (rec *recorder) End(c *pipeline.Call, ended pipeline.Ended, seen map[string
 	rec.s.update(func(its *state) {
 		ended.Usage.OutputBytes = its.ledger.live[c.Key].printed()
 		changed = rec.changesOf(its, c, ended.Changes)
+		if its.shell.tell != "" {
+			ended.Content = append(slices.Clip(ended.Content), tools.Block{Text: "Note: " + its.shell.tell})
+			its.shell.tell = ""
+			its.ledger.log.Keep(journal.Committed, journal.Put{Key: keyTell})
+		}
 		rec.s.requests.checkFilesLater(its)
 	})
 	rec.conclude(ending{c, &c.Use, ended, seen, kept, changed})

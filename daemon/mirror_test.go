@@ -1,14 +1,18 @@
 package daemon_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -70,6 +74,13 @@ func TestMirrorGoesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	moved, err := json.Marshal(mirror.Moved{Code: "node_lost", Message: "The files are older."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Apply(journal.Change{Log: "s", State: []journal.Put{{Key: mirror.MovedKey, Value: moved}}}); err != nil {
+		t.Fatal(err)
+	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +91,21 @@ func TestMirrorGoesFirst(t *testing.T) {
 	again.until("turn 1 ended")
 	told := outcomes(resultsOf(again.events))
 	want(t, told["first"], "OK")
-	want(t, told["through"], "INTERRUPTED interrupted")
+	want(t, told["through"], "INTERRUPTED node_lost")
 	want(t, told["second"], "")
+	want(t, codesOf(again.events), []string{"bypass_mode", "node_lost"})
+	for _, tells := range []bool{true, false} { // once
+		result := again.do(fmt.Sprint("next", tells), "TodoWrite", `{"todos":[]}`)
+		want(t, strings.Contains(shown(result), "Note: The files are older."), tells)
+	}
+}
+
+// codesOf returns the codes of notices.
+func codesOf(events []*tooldv1.ExecuteResponse) (codes []string) {
+	for _, e := range events {
+		if notice := e.GetNotice(); notice != nil {
+			codes = append(codes, notice.GetCode())
+		}
+	}
+	return codes
 }

@@ -250,6 +250,7 @@ func (s *session) recall(its *state, kept map[string][]byte) error {
 	read(keyExports, &exports)
 	its.shell.vars = its.shell.vars.withExports(exports)
 	read(keyTodos, &its.shell.todos)
+	read(keyTell, &its.shell.tell)
 	read(keyRules, &its.questions.remembered)
 	read(keyPorts, &its.questions.ports)
 	read(keyAcked, &its.ledger.acked)

@@ -53,6 +53,7 @@ const (
 	keyPorts   = "ports" // answers about them
 	keyAcked   = "acked"
 	keyActive  = "active" // deferred tools that were activated
+	keyTell    = "tell"   // what the model is told with the result of the next call
 	// keyOpenTurn marks a turn that has not ended, by number.
 	keyOpenTurn = "turn:"
 )

@@ -104,6 +104,7 @@ type shell struct {
 	todos     []tools.Todo
 	mentioned map[string]bool // what is said once, by calls
 	cursors   map[string]int64
+	tell      string // what the model is told with the result of the next call; empty: nothing
 }
 
 func newState(log *journal.Log) state {

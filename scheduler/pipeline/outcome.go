@@ -77,25 +77,31 @@ func NotStarted(cause error) Ended {
 	return failed(stop.Outcome, fault.Failedf(stop.code(), "The call was not started: %s.%s", stop.Reason, again))
 }
 
-// Lost returns the end of a call that was open when the daemon died. started reports whether it had
-// begun to act. output is the file with its output, if there is one. kept reports whether the files
-// that it was about to change were kept; changed is a clause that names those that are different now,
-// empty if none is.
-func Lost(started bool, output string, kept bool, changed string) Ended {
-	if !started {
+// A Loss is what is known of a call that was open when the daemon died.
+type Loss struct {
+	Code    string // why it is lost; empty: interrupted
+	Started bool   // it had begun to act
+	Output  string // the file with its output; empty: there is none
+	Kept    bool   // the files that it was about to change were kept
+	Changed string // a clause that names those that are different now; empty: none is
+}
+
+// Lost returns the end of a call that was open when the daemon died.
+func Lost(l Loss) Ended {
+	if !l.Started {
 		return NotStarted(&Stop{Outcome: Interrupted, Reason: "the daemon ended before it was started"})
 	}
 	text := "The daemon ended while the call ran, so it may have had effects. It was not run again and nothing of it is still running."
-	if output != "" {
-		text += " Its output is in " + output + "."
+	if l.Output != "" {
+		text += " Its output is in " + l.Output + "."
 	}
-	if kept && changed != "" {
-		text += " Of the files that it was about to change, these are different now: " + changed + "."
+	if l.Kept && l.Changed != "" {
+		text += " Of the files that it was about to change, these are different now: " + l.Changed + "."
 	}
-	if kept {
+	if l.Kept {
 		text += " The files that it was about to change are kept as they were: the user can see their changes with `toold diff`, and restore them with `toold undo`."
 	}
-	return failed(Interrupted, fault.Failedf("interrupted", "%s Check the present state before you send it again under a new id.", text))
+	return failed(Interrupted, fault.Failedf(cmp.Or(l.Code, "interrupted"), "%s Check the present state before you send it again under a new id.", text))
 }
 
 // stopped returns the end of a started call that was stopped, with its output so far.
