@@ -9,13 +9,14 @@ export PATH := $(CURDIR)/.bin:$(PATH)
 
 FUZZTIME ?= 60s
 SOAKTIME ?= 10m
+ENDURETIME ?= 10m
 KILLS ?= 1000
 SEED ?= 1
 STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet
+.PHONY: all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -175,3 +176,15 @@ servers: .bin/gopls
 
 .bin/gopls: tools/exec/language/testdata/servers/tool.mod tools/exec/language/testdata/servers/tool.sum
 	go build -modfile=tools/exec/language/testdata/servers/tool.mod -o .bin/ golang.org/x/tools/gopls
+
+# The cluster: a module of its own, see docs/cluster.md.
+cluster: build
+	cd cluster && go build -o ../.bin/ ./cmd/toold-cluster
+
+# Starts a whole cluster on loopback, kills a node in the middle of a call, and shows how the session goes on.
+cluster-demo: cluster
+	.bin/toold-cluster demo --toold .bin/toold
+
+# A cluster under faults for ENDURETIME, held against what is promised.
+cluster-endure:
+	cd cluster && go run ./endure -for $(ENDURETIME)

@@ -39,7 +39,13 @@ var imports = map[string][]string{
 	"bench/wire":         {"clients/go", "gen/toold/v1"},
 	"clients/clienttest": {},
 	"clients/go":         {"gen/toold/v1"},
-	"cluster/cell":       {},
+	"cluster/cmd/toold-cluster": {
+		"clients/go", "cluster/cell", "cluster/gateway", "cluster/identity", "cluster/lease", "cluster/log", "cluster/log/natslog", "cluster/members",
+		"cluster/node", "cluster/objects", "cluster/trial", "gen/toold/v1",
+	},
+	"cluster/endure": {"clients/go", "cluster/trial", "gen/toold/v1"},
+	"cluster/trial":  {"clients/go", "cluster/identity"},
+	"cluster/cell":   {},
 	"cluster/node": {
 		"cluster/cell", "cluster/identity", "cluster/lease", "cluster/log", "cluster/members", "cluster/objects", "cluster/relay", "cluster/snapshot",
 		"daemon/apierror", "daemon/journal", "daemon/mirror", "gen/toold/v1",
@@ -98,7 +104,7 @@ var imports = map[string][]string{
 		"gen/toold/v1",
 	},
 	"daemon": {
-		"daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/dialect", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
+		"daemon/mirror", "daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/dialect", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
 		"daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",
 		"tools/exec/background", "tools/net/egress", "tools/net/forward", "tools/fault", "tools/exec/language", "tools/mcp", "tools/text/nearest",
 		"tools/fs/pathname", "tools/program", "tools/text/ellipsis", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/spool",
@@ -202,7 +208,7 @@ var confined = []struct {
 	{"go.uber.org/zap", []string{"daemon", "cmd", "bench", "cluster"}},
 	{"log", []string{"tools/net/egress"}}, // net/http's server wants one, to say nothing with
 	{"log/slog", nil},
-	{"github.com/spf13/cobra", []string{"cmd"}},
+	{"github.com/spf13/cobra", []string{"cmd", "cluster"}},
 	{"database/sql", nil},
 	{"modernc.org/sqlite", nil},
 	{"zombiezen.com/go/sqlite", []string{"daemon/journal", "cluster/log/sqlitelog"}},

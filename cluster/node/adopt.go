@@ -38,7 +38,7 @@ type marker struct {
 
 // kept are the directories that a snapshot holds.
 func (u *unit) kept() map[string]string {
-	return map[string]string{"files": u.in("files"), "home": u.in("home"), "checkpoints": u.in("own/state/checkpoints"), "memory": u.in("own/state/memory")}
+	return map[string]string{"files": u.in("files"), "home": u.in("home"), "checkpoints": u.in("own/state/checkpoints"), "memory": u.in("own/state/memory"), "outputs": u.in("own/state/sessions")}
 }
 
 // adopt takes the workspace over: the lease first, so that nothing changes any more, then its files and its journal.
@@ -68,7 +68,11 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 
 // prepare makes the unit's directory what the view describes.
 func (u *unit) prepare(ctx context.Context, view *lease.View) error {
+	var lost *losses // nil: the files are those of the last owner
 	if !u.current(view) {
+		if view.Epoch() > 0 && !view.Released() {
+			lost = newLosses(view)
+		}
 		if err := u.fetch(ctx, view); err != nil {
 			return fmt.Errorf("the workspace's files cannot be fetched: %w", err)
 		}
@@ -87,7 +91,7 @@ func (u *unit) prepare(ctx context.Context, view *lease.View) error {
 	if err := os.WriteFile(u.in("own/program"), nil, 0o700); err != nil { // the place of the program
 		return err
 	}
-	if err := u.rebuild(ctx, view); err != nil {
+	if err := u.rebuild(ctx, view, lost); err != nil {
 		return fmt.Errorf("the workspace's journal cannot be built: %w", err)
 	}
 	return nil
@@ -127,8 +131,8 @@ func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 	return errors.Join(os.RemoveAll(u.in("files")), os.RemoveAll(u.in("home")))
 }
 
-// rebuild builds the daemon's journal from the payloads.
-func (u *unit) rebuild(ctx context.Context, view *lease.View) error {
+// rebuild builds the daemon's journal from the payloads, and has the daemon tell what is lost.
+func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses) error {
 	var store *journal.Store
 	for payload, err := range view.Payloads(ctx) {
 		var request tooldv1.AppendChangesRequest
@@ -143,6 +147,7 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View) error {
 			store, err = journal.Open(filepath.Join(u.dir, journalName), config)
 		}
 		if err == nil {
+			lost.note(payload, &request)
 			err = apply(store, &request)
 		}
 		if err != nil {
@@ -155,7 +160,7 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View) error {
 	if store == nil {
 		return nil
 	}
-	return store.Close()
+	return errors.Join(lost.tell(store), store.Close())
 }
 
 func apply(store *journal.Store, request *tooldv1.AppendChangesRequest) error {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -24,12 +23,11 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// Reasons of errors that a node returns before it has accepted an RPC. The same RPC may be sent to another node.
+// Reasons of errors that a node returns before it has accepted an RPC, beside identity.NotOwner. The same RPC may be sent to another node.
 const (
-	ReasonNotOwner  = "not_owner"  // the detail owner names the node that has the workspace
-	ReasonDraining  = "draining"   // the node takes no workspaces
-	ReasonNotTaken  = "not_taken"  // the workspace could not be taken over
-	ReasonNewFormat = "new_format" // the workspace's log was written by a newer version
+	reasonDraining  = "draining"   // the node takes no workspaces
+	reasonNotTaken  = "not_taken"  // the workspace could not be taken over
+	reasonNewFormat = "new_format" // the workspace's log was written by a newer version
 )
 
 // pingEvery is how often a silent connection is asked whether it lives.
@@ -82,22 +80,15 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 // refusal is what the gateway is told if the workspace cannot be served here.
 func refusal(err error) error {
 	if owner, is := errors.AsType[*OwnerError](err); is {
-		refused := apierror.New(codes.FailedPrecondition, ReasonNotOwner, "The node %q has the workspace.", owner.Owner)
-		s, failed := status.New(refused.Code, refused.Message).WithDetails(&errdetails.ErrorInfo{
-			Domain: "toold", Reason: ReasonNotOwner, Metadata: map[string]string{"owner": owner.Owner},
-		})
-		if failed != nil {
-			return refused
-		}
-		return s.Err()
+		return identity.NotOwner(owner.Owner)
 	}
 	switch {
 	case errors.Is(err, ErrDraining):
-		return apierror.New(codes.Unavailable, ReasonDraining, "The node is being drained.")
+		return apierror.New(codes.Unavailable, reasonDraining, "The node is being drained.")
 	case errors.Is(err, lease.ErrFormat):
-		return apierror.New(codes.Unavailable, ReasonNewFormat, "The workspace's log was written by a newer version than this node's.")
+		return apierror.New(codes.Unavailable, reasonNewFormat, "The workspace's log was written by a newer version than this node's.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}
-	return apierror.New(codes.Unavailable, ReasonNotTaken, "The workspace could not be taken over: %v", err)
+	return apierror.New(codes.Unavailable, reasonNotTaken, "The workspace could not be taken over: %v", err)
 }

@@ -59,13 +59,15 @@ type cluster struct {
 	log     log.Log
 	objects objects.Store
 
+	snapshots time.Duration // 0: the default
+
 	mu   sync.Mutex
 	dead map[string]bool // as the nodes see it
 }
 
 func newCluster(t *testing.T, nodes ...string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, certs: t.TempDir(), log: &log.Memory{}, objects: objects.Dir(t.TempDir()), dead: map[string]bool{}}
+	c := &cluster{t: t, certs: t.TempDir(), log: &log.Memory{}, objects: objects.Dir(t.TempDir()), dead: map[string]bool{}, snapshots: 300 * time.Millisecond}
 	subjects := []identity.Subject{{Role: identity.Gateway, Name: "g"}}
 	for _, name := range nodes {
 		subjects = append(subjects, identity.Subject{Role: identity.Node, Name: name})
@@ -108,7 +110,7 @@ func (c *cluster) start(name string, change ...func(*node.Config)) *machine {
 	c.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	config := node.Config{
 		Name: name, Dir: dir, Program: program, Hide: []string{c.certs}, Log: c.log, Objects: c.objects, Alive: c.alive, Drain: 5 * time.Second,
-		Logger: zaptest.NewLogger(c.t, zaptest.Level(zap.InfoLevel)), Snapshots: 50 * time.Millisecond,
+		Logger: zaptest.NewLogger(c.t, zaptest.Level(zap.InfoLevel)), Snapshots: c.snapshots,
 	}
 	for _, f := range change {
 		f(&config)
@@ -290,7 +292,9 @@ func TestLost(t *testing.T) {
 	for !c.saved() {
 		runtime.Gosched()
 	}
+	k.bash("1b", "echo gone >gone; sleep 0.1") // no rest follows in which the files would be stored
 	k.bash("2", "echo lost >file; echo once >>"+effects+"; sleep 100")
+	wantStart(t, k.result("1b"), "OK")
 	k.started("2")
 	c.dies("a")
 	a.Kill()
@@ -298,7 +302,11 @@ func TestLost(t *testing.T) {
 	again := b.attach(k.last)
 	wantStart(t, again.result("2"), "INTERRUPTED")
 	again.bash("3", "cat file")
-	wantStart(t, again.result("3"), "OK kept")
+	told := again.result("3")
+	wantStart(t, told, "OK kept")
+	if !strings.Contains(told, `The node "a", which ran this workspace, was lost. The files are those of the last snapshot.`) || !strings.Contains(told, "echo gone") {
+		t.Errorf("the model is told %q", told)
+	}
 }
 
 // saved reports whether the workspace's files are stored as they are after all that the log has.

@@ -1,0 +1,151 @@
+//go:build linux
+
+// Command toold-cluster serves toold's contract on many machines: "node" runs
+// workspaces, "gateway" lets users in, NATS JetStream keeps the logs of
+// workspaces. docs/cluster.md tells an operator how to begin.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/identity"
+	"github.com/toold/toold/cluster/log/natslog"
+	"github.com/toold/toold/cluster/members"
+	"github.com/toold/toold/cluster/objects"
+)
+
+// version is set by the build.
+var version = "development"
+
+func main() {
+	cell.Init()
+	root := &cobra.Command{
+		Use: "toold-cluster", Short: "Serve tool calls on many machines", Version: version, SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(initCommand(), tokenCommand(), nodeCommand(), gatewayCommand(), nodesCommand(), drainCommand(), sessionsCommand(), natsCommand(), demoCommand())
+	if err := root.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "toold-cluster:", err)
+		os.Exit(1)
+	}
+}
+
+// common are the flags of everything that is part of a cluster.
+type common struct {
+	certs, nats, objects string
+	replicas             int
+	fixed                bool
+	logFormat            string
+}
+
+func (c *common) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&c.certs, "certs", "/etc/toold-cluster", "directory with ca.pem and this machine's certificate, as \"toold-cluster init\" writes them")
+	flags.StringVar(&c.nats, "nats", "nats://127.0.0.1:4222", "URLs of NATS servers, separated by commas; tls:// uses the cluster's certificates")
+	flags.BoolVar(&c.fixed, "nats-fixed", false, "use only the named NATS servers, not the addresses that these report of others")
+	flags.IntVar(&c.replicas, "replicas", 3, "on how many NATS servers each log is kept; 1 only for trials")
+	flags.StringVar(&c.logFormat, "log-format", "json", "how the log is written: json or console")
+}
+
+func (c *common) addObjects(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.objects, "objects", "nats", "where snapshots of files are kept: nats, or https://HOST/BUCKET of a store that speaks S3, with the credentials "+
+		"in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+}
+
+func (c *common) logger() (*zap.Logger, error) {
+	config := zap.NewProductionConfig()
+	config.DisableStacktrace, config.Sampling = true, nil
+	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
+	config.Encoding = c.logFormat
+	return config.Build()
+}
+
+// connect connects to NATS, which need not be there yet.
+func (c *common) connect(id *identity.Identity) (*nats.Conn, jetstream.JetStream, error) {
+	options := []nats.Option{nats.Name(id.Subject.String()), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(250 * time.Millisecond)}
+	if c.fixed {
+		options = append(options, nats.IgnoreDiscoveredServers())
+	}
+	if strings.HasPrefix(c.nats, "tls://") {
+		options = append(options, nats.Secure(id.NATSClientTLS()))
+	}
+	conn, err := nats.Connect(c.nats, options...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("NATS cannot be used: %w", err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, js, nil
+}
+
+func (c *common) members(conn *nats.Conn, js jetstream.JetStream, id *identity.Identity) members.Config {
+	return members.Config{NATS: conn, JetStream: js, Replicas: c.replicas, Ping: members.Pinger(id)}
+}
+
+func (c *common) log(js jetstream.JetStream) *natslog.Log {
+	return natslog.New(js, natslog.Config{Replicas: c.replicas, Storage: jetstream.FileStorage})
+}
+
+// objectStore opens what --objects names.
+func (c *common) objectStore(ctx context.Context, js jetstream.JetStream) (objects.Store, error) {
+	if c.objects == "nats" {
+		return objects.Bucket(ctx, js, "toold_objects", c.replicas)
+	}
+	u, err := url.Parse(c.objects)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+		return nil, fmt.Errorf("--objects %q is neither nats nor https://HOST/BUCKET", c.objects)
+	}
+	client, err := minio.New(u.Host, &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Scheme == "https"})
+	if err != nil {
+		return nil, err
+	}
+	return objects.S3{Client: client, Bucket: strings.Trim(u.Path, "/")}, nil
+}
+
+// patiently tries something that needs NATS until it succeeds or ctx ends: NATS may be started later than its clients.
+func patiently(ctx context.Context, log *zap.Logger, what string, try func(context.Context) error) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := try(once)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		log.Warn("waiting for NATS to "+what, zap.Error(err))
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// untilSignal returns a context that ends at the first SIGTERM or SIGINT, and a channel for those after it.
+func untilSignal() (context.Context, <-chan os.Signal) {
+	signals, more := make(chan os.Signal, 2), make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		cancel(fmt.Errorf("stopped by %v", <-signals))
+		more <- <-signals
+	}()
+	return ctx, more
+}

@@ -1,0 +1,165 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/toold/toold/cluster/identity"
+	"github.com/toold/toold/cluster/members"
+	"github.com/toold/toold/cluster/node"
+)
+
+// announceEvery is how often a node's drain flag is looked at, beside the changes that members report.
+const announceEvery = 2 * time.Second
+
+type nodeFlags struct {
+	common
+	name, listen, advertise, data, toold string
+	idle, outage, drain                  time.Duration
+}
+
+func nodeCommand() *cobra.Command {
+	var f nodeFlags
+	cmd := &cobra.Command{
+		Use: "node", Short: "Run workspaces on this machine", Args: cobra.NoArgs,
+		Long: "Runs workspaces on this machine, each with a toold daemon of its own.\n\n" +
+			"SIGTERM gives them up to other nodes first; a second one ends them at once.",
+		RunE: func(*cobra.Command, []string) error { return f.run() },
+	}
+	f.add(cmd)
+	f.addObjects(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "the node's name, as in its certificate")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:7400", "address for gateways")
+	flags.StringVar(&f.advertise, "advertise", "", "address by which gateways reach this node (default: that of --listen)")
+	flags.StringVar(&f.data, "data", "/var/lib/toold-cluster", "directory for workspaces, at most 60 bytes long")
+	flags.StringVar(&f.toold, "toold", "", "the toold program (default: the one on PATH)")
+	flags.DurationVar(&f.idle, "idle", 5*time.Minute, "how long a workspace is kept that no client uses")
+	flags.DurationVar(&f.outage, "outage", 10*time.Minute, "how long running calls go on while NATS cannot be reached")
+	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long running calls may take when the node is drained")
+	_ = cmd.MarkFlagRequired("name")
+	return cmd
+}
+
+func (f *nodeFlags) run() error {
+	log, err := f.logger()
+	if err != nil {
+		return err
+	}
+	ctx, again := untilSignal()
+	id, err := identity.Load(f.certs, identity.Node, f.name)
+	if err != nil {
+		return err
+	}
+	program, err := f.program()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	conn, js, err := f.connect(id)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	config, address := f.members(conn, js, id), f.address(listener)
+	var view *members.Members
+	if err := patiently(ctx, log, "register the node", func(ctx context.Context) error { return members.Register(ctx, config, f.name, address) }); err != nil {
+		return err
+	}
+	if err := patiently(ctx, log, "see the other nodes", func(try context.Context) (err error) { view, err = members.Open(try, config); return err }); err != nil {
+		return err
+	}
+	defer view.Close()
+	settings := node.Config{
+		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js), Alive: func(name string) bool { return !view.Suspect(name) },
+		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain,
+	}
+	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
+		return err
+	}
+	n, err := node.Open(settings)
+	if err != nil {
+		return err
+	}
+	announcing, quiet := context.WithCancel(context.Background())
+	wait, err := members.Announce(announcing, config, func() members.Node {
+		return members.Node{Name: f.name, Address: address, Version: version, Draining: n.Draining(), Load: n.Load()}
+	})
+	defer func() { quiet(); wait() }()
+	if err != nil {
+		return err
+	}
+	log.Info("listening", zap.String("node", f.name), zap.String("address", address))
+	return serveNode(ctx, n, n.Server(id), listener, view, f.name, again)
+}
+
+// serveNode serves until ctx ends, and then until the node has given its workspaces up.
+func serveNode[Signal any](ctx context.Context, n *node.Node, server *grpc.Server, listener net.Listener, view *members.Members, name string, again <-chan Signal) error {
+	var serving sync.WaitGroup
+	failed := make(chan error, 1)
+	serving.Go(func() { failed <- server.Serve(listener) })
+	defer serving.Wait()
+	defer server.Stop()
+	look := time.NewTicker(announceEvery)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-failed:
+			n.Kill()
+			return err
+		case <-ctx.Done():
+			ending, now := context.WithCancel(context.Background())
+			defer now()
+			go func() {
+				select {
+				case <-again:
+					now()
+				case <-ending.Done():
+				}
+			}()
+			if err := n.Shutdown(ending); err != nil {
+				return errors.New("ended at once: the workspaces were not given up")
+			}
+			return nil
+		case <-view.Changed():
+			n.SetDraining(view.DrainWanted(name))
+		case <-look.C:
+			n.SetDraining(view.DrainWanted(name))
+		}
+	}
+}
+
+func (f *nodeFlags) address(l net.Listener) string {
+	if f.advertise != "" {
+		return f.advertise
+	}
+	return l.Addr().String()
+}
+
+func (f *nodeFlags) program() (string, error) {
+	name := f.toold
+	if name == "" {
+		name = "toold"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("the toold program was not found, name it with --toold: %w", err)
+	}
+	return filepath.Abs(path)
+}

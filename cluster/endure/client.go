@@ -1,0 +1,199 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	toold "github.com/toold/toold/clients/go"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// A client runs one call after another in a session of its own, whatever happens to the cluster.
+type client struct {
+	name, workspace string
+	dial            toold.Dial
+	ledger          *ledger
+
+	mu      sync.Mutex
+	epoch   string
+	last    uint64            // the newest record of the epoch
+	result  map[string]string // outcome of each call
+	started map[string]bool
+	wrong   []string
+}
+
+func (c *client) complain(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrong = append(c.wrong, c.name+": "+fmt.Sprintf(format, args...))
+}
+
+// event checks that each record comes once, in order.
+func (c *client) event(r *tooldv1.ExecuteResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if attached := r.GetAttached(); attached != nil {
+		if c.epoch != "" && attached.GetEpoch() != c.epoch {
+			c.wrong = append(c.wrong, fmt.Sprintf("%s: the numbering has changed", c.name))
+			c.last = 0
+		}
+		c.epoch = attached.GetEpoch()
+		return
+	}
+	if started := r.GetStarted(); started != nil {
+		c.started[started.GetToolUseId()] = true
+	}
+	if seq := r.GetSeq(); seq > 0 {
+		if seq <= c.last {
+			c.wrong = append(c.wrong, fmt.Sprintf("%s: record %d came after record %d", c.name, seq, c.last))
+		}
+		c.last = seq
+	}
+}
+
+func (c *client) attach() *tooldv1.Attach {
+	return &tooldv1.Attach{
+		SessionId: c.name, Roots: []string{"workspace:" + c.workspace},
+		Options: &tooldv1.Options{
+			PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum(),
+			SettingsJson:   new(`{"sandbox": {"enabled": false}}`), // so that commands reach the ledger; the cell remains
+		},
+	}
+}
+
+// work runs calls until ctx ends, and waits for the last one.
+func (c *client) work(ctx context.Context) {
+	var agent *toold.Agent
+	n := 0
+	for ctx.Err() == nil {
+		if agent == nil {
+			joined, err := toold.Join(context.Background(), c.dial, c.attach(), toold.Handlers{Event: c.event})
+			if err != nil {
+				<-time.After(100 * time.Millisecond)
+				continue
+			}
+			agent = joined
+		}
+		n++
+		if err := c.call(agent, fmt.Sprintf("%s-%d", c.name, n)); err != nil {
+			agent.Close()
+			agent = nil
+		}
+	}
+	if agent != nil {
+		agent.Close()
+	}
+}
+
+// call runs one call. An error means that the session could not be attached for long; what became of the call is found
+// out in the end.
+func (c *client) call(agent *toold.Agent, id string) error {
+	seconds := rand.Float64() * rand.Float64() * 2
+	turn, err := agent.Start(&tooldv1.ToolUse{Id: id, Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(`{"command":%q}`, c.ledger.command(id, seconds))}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	result, err := turn.Result(ctx)
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.complain("the call %s has had no result for 3 minutes", id)
+		}
+		return err
+	}
+	c.note(id, result)
+	return nil
+}
+
+// note holds a result against the call's effects.
+func (c *client) note(id string, result *tooldv1.ToolResult) {
+	outcome, effects := strings.TrimPrefix(result.GetOutcome().String(), "OUTCOME_"), c.ledger.effectsOf(id)
+	switch {
+	case outcome == "OK" && effects == 0:
+		c.complain("the call %s is OK and has had no effect", id)
+	case !c.hasStarted(id) && effects > 0:
+		c.complain("the call %s has had an effect, and no record of its start has come", id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was, known := c.result[id]; known && was != outcome {
+		c.wrong = append(c.wrong, fmt.Sprintf("%s: the call %s has the results %s and %s", c.name, id, was, outcome))
+	}
+	c.result[id] = outcome
+}
+
+func (c *client) hasStarted(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started[id]
+}
+
+// check reads the whole session, when the faults are over: each call has one result, and it is the one that the client
+// was shown.
+func (c *client) check(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		results, err := c.read(ctx)
+		if err == nil {
+			for id, n := range results {
+				if n != 1 {
+					c.complain("the call %s has %d results", id, n)
+				}
+			}
+			for id := range c.result {
+				if results[id] == 0 {
+					c.complain("the result of the call %s is lost", id)
+				}
+			}
+			return
+		}
+		if ctx.Err() != nil {
+			c.complain("the session cannot be read: %v", err)
+			return
+		}
+		<-time.After(time.Second)
+	}
+}
+
+// read returns how many results each call has in the session's records.
+func (c *client) read(ctx context.Context) (map[string]int, error) {
+	stream, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	session, err := toold.Open(stream, c.dial, &tooldv1.Attach{SessionId: c.name, Roots: []string{"workspace:" + c.workspace}, AfterSeq: new(uint64)})
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	results := map[string]int{}
+	var last, until uint64
+	for {
+		select {
+		case event := <-session.Events():
+			if event.Err != nil && !errors.Is(event.Err, io.EOF) {
+				return nil, event.Err
+			}
+			if attached := event.GetAttached(); attached != nil {
+				until = attached.GetLastSeq()
+			}
+			if result := event.GetToolResult(); result != nil && event.GetSeq() > 0 {
+				results[result.GetToolUseId()]++
+				c.note(result.GetToolUseId(), result)
+			}
+			if last = max(last, event.GetSeq()); last >= until {
+				return results, nil
+			}
+		case <-stream.Done():
+			return nil, stream.Err()
+		}
+	}
+}
