@@ -65,6 +65,7 @@ protos: .bin/buf
 
 lint: .bin/golangci-lint
 	golangci-lint run ./...
+	cd cluster && golangci-lint run ./...
 	go test -count=1 -run "^TestWords$$" ./docs
 
 # macOS is not a platform yet, but nothing should stand in its way.
@@ -142,9 +143,9 @@ soak:
 # Each fuzz target for FUZZTIME, one after the other.
 fuzz:
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-	  for target in $$(go test -list '^Fuzz' $$dir | grep '^Fuzz'); do \
+	  for target in $$(go -C $$dir test -list '^Fuzz' | grep '^Fuzz'); do \
 	    echo "$$dir $$target"; \
-	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+	    go -C $$dir test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
 	  done; \
 	done
 
