@@ -88,15 +88,30 @@ func (c *cluster) members(ping func(context.Context, members.Node) error) member
 	return members.Config{NATS: conn, JetStream: js, Every: 500 * time.Millisecond, Silence: 5 * time.Second, Ping: ping}
 }
 
-// node starts a node and returns what kills it.
+// node starts a node that relays to daemons, and returns what kills it.
 func (c *cluster) node(name string) (kill func()) {
 	c.t.Helper()
-	id, state := c.identity(identity.Node, name), health.NewServer()
 	var reading sync.WaitGroup
+	stop := c.serveNode(name, func(stream grpc.ServerStream) error { return c.relay(stream, name, &reading) })
+	kill = func() {
+		c.mu.Lock()
+		c.dead[name] = true
+		c.mu.Unlock()
+		stop()
+		reading.Wait()
+	}
+	c.t.Cleanup(kill)
+	return kill
+}
+
+// serveNode starts a node that serves every RPC with serve, and returns what stops it.
+func (c *cluster) serveNode(name string, serve func(grpc.ServerStream) error) (stop func()) {
+	c.t.Helper()
+	id := c.identity(identity.Node, name)
 	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(id.ServerTLS(identity.Gateway))), grpc.ForceServerCodecV2(relay.NewCodec()),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: nodePing / 2}),
-		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return c.relay(stream, name, &reading) }))
-	healthpb.RegisterHealthServer(s, state)
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return serve(stream) }))
+	healthpb.RegisterHealthServer(s, health.NewServer())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		c.t.Fatal(err)
@@ -108,18 +123,14 @@ func (c *cluster) node(name string) (kill func()) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	kill = sync.OnceFunc(func() {
-		c.mu.Lock()
-		c.dead[name] = true
-		c.mu.Unlock()
+	stop = sync.OnceFunc(func() {
 		cancel()
 		wait()
 		s.Stop()
 		served.Wait()
-		reading.Wait()
 	})
-	c.t.Cleanup(kill)
-	return kill
+	c.t.Cleanup(stop)
+	return stop
 }
 
 // relay serves one RPC of a node.

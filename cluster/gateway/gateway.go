@@ -48,9 +48,13 @@ const (
 	handshakeTime    = 10 * time.Second
 )
 
-// ioBuffer is how much is read from and written to a connection of a client at
-// once. TLS has a buffer of its own for each direction.
-const ioBuffer = 4 << 10
+// How much is read from and written to a connection of a client at once, in bytes.
+// Nothing is read beforehand, since TLS has a buffer of its own; the one for writing
+// is held only while something is written.
+const (
+	readBuffer  = 0
+	writeBuffer = 4 << 10
+)
 
 // defaultPatience is how long a request waits for a node. It is longer than a
 // cluster needs to notice that a node is gone and to have another take over.
@@ -114,12 +118,13 @@ func (g *Gateway) newServer() *grpc.Server {
 		grpc.UnaryInterceptor(g.authenticateUnary),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.WaitForHandlers(true), // so that nothing starts while Stop waits for what runs
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.ReadBufferSize(ioBuffer),
-		grpc.WriteBufferSize(ioBuffer),
+		grpc.ReadBufferSize(readBuffer),
+		grpc.WriteBufferSize(writeBuffer),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
 	)

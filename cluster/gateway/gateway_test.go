@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cluster/relay"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -110,7 +112,7 @@ func TestNodeIsLost(t *testing.T) {
 	kill := map[string]func(){"n1": c.node("n1"), "n2": c.node("n2")}
 	_, one := c.gateway(c.config("g1"))
 	_, two := c.gateway(c.config("g2"))
-	s := open(t, c.dial("anna", one, two), &tooldv1.Attach{SessionId: "s", Roots: []string{c.workspace("w", "")}})
+	s := open(t, c.dial("anna", one, two), &tooldv1.Attach{SessionId: "s", AfterSeq: proto.Uint64(0), Roots: []string{c.workspace("w", "")}})
 	release := c.hold("a")
 	use(t, s, "a")
 	<-c.begun
@@ -134,7 +136,7 @@ func TestNodeIsLost(t *testing.T) {
 			t.Errorf("result %v", result)
 		}
 	}
-	if !slices.Equal(got, []uint64{2, 3, 4, 5, 6}) {
+	if !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 6}) {
 		t.Errorf("records %v, want each once", got)
 	}
 	if now := c.ownerOf(at); now == first || now == "" {
@@ -329,6 +331,84 @@ func TestRunTool(t *testing.T) {
 		cancel()
 	}()
 	if _, err := run(ctx, "held"); status.Code(err) != codes.Canceled {
+		t.Error(err)
+	}
+}
+
+// TestGatewayIsLost: the client goes on through another gateway, and the call has not noticed.
+func TestGatewayIsLost(t *testing.T) {
+	c := newCluster(t, "anna")
+	c.node("n1")
+	first, one := c.gateway(c.config("g1"))
+	_, two := c.gateway(c.config("g2"))
+	s := open(t, c.dial("anna", one, two), &tooldv1.Attach{Roots: []string{c.workspace("w", "")}})
+	release := c.hold("a")
+	use(t, s, "a")
+	<-c.begun
+	first.Stop()
+	results := 0
+	for attached := 0; attached < 2 || results == 0; {
+		event := <-s.Events()
+		if event.Err != nil {
+			t.Fatal(event.Err)
+		}
+		if event.GetAttached() != nil {
+			if attached++; attached == 2 {
+				release()
+			}
+		}
+		if event.GetToolResult() != nil {
+			results++
+		}
+	}
+	want(t, untilEnd(t, s), "6 ended")
+}
+
+// TestSlowClient: a client that does not read stops the node's stream, and neither other clients nor the gateway's memory.
+func TestSlowClient(t *testing.T) {
+	const messages, size = 400, 64 << 10 // together 25 MiB, of which the windows on the way take 1
+	c := newCluster(t, "anna")
+	sent := make(chan struct{})
+	c.serveNode("n1", func(stream grpc.ServerStream) error {
+		if err := relay.Accept(stream, "n1"); err != nil {
+			return err
+		}
+		if method, _ := grpc.MethodFromServerStream(stream); method == tooldv1.ToolService_GetCall_FullMethodName {
+			return stream.SendMsg(&tooldv1.GetCallResponse{})
+		}
+		defer close(sent)
+		for n := range messages {
+			if err := stream.SendMsg(&tooldv1.ReadOutputResponse{Offset: uint64(n), Data: make([]byte, size)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g, address := c.gateway(c.config("g"))
+	if err := g.index.note(t.Context(), "token:anna", "w", "s"); err != nil {
+		t.Fatal(err)
+	}
+	conn := c.conn("anna", address)
+	slow, err := conn.Tools.ReadOutput(t.Context(), &tooldv1.ReadOutputRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := conn.Tools.GetCall(t.Context(), &tooldv1.GetCallRequest{SessionId: "s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-sent:
+		t.Error("everything was sent to a client that does not read")
+	default:
+	}
+	for n := range messages {
+		if got, err := slow.Recv(); err != nil || got.GetOffset() != uint64(n) || len(got.GetData()) != size {
+			t.Fatalf("%d: %v", n, err)
+		}
+	}
+	if _, err := slow.Recv(); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 }

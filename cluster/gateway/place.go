@@ -101,7 +101,7 @@ func (s *search) next() (members.Node, bool) {
 	return all.Choose(s.call.principal, s.call.workspace, s.tried)
 }
 
-// wait waits for a change of the nodes, or for the pause. An error: the client is
+// wait waits for the pause, of which the second half ends with a change of the nodes. An error: the client is
 // gone, or the time is over.
 func (s *search) wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
 	left := time.Until(s.deadline)
@@ -112,13 +112,16 @@ func (s *search) wait(ctx context.Context, changed <-chan struct{}, pause time.D
 		}
 		return tryAgain(refused, s.last)
 	}
-	timer := time.NewTimer(min(pause, left))
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, wake := range []<-chan struct{}{nil, changed} { // a pause in any case, since nodes of others change often
+		timer := time.NewTimer(min(pause/2, left))
+		select {
+		case <-wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		timer.Stop()
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (m *Members) hear(data []byte) {
 	known := m.member(node.Name)
 	before := *known
 	known.Node, known.heard, known.suspect = node, time.Now(), false
-	if before.Node != node || before.suspect || before.heard.IsZero() {
+	if before.Load = node.Load; before.Node != node || before.suspect || before.heard.IsZero() {
 		m.notify()
 	}
 }
@@ -220,7 +220,8 @@ func (m *Members) conclude(name string, answered bool) {
 }
 
 // Changed returns a channel that is closed when a node comes, goes, is suspect or
-// not any more, or announces something else than before.
+// not any more, or announces something else than before. A node's load does not
+// count: it changes all the time.
 func (m *Members) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()

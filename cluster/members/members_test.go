@@ -52,7 +52,8 @@ func TestAnnounce(t *testing.T) {
 	var sessions atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
 	wait, err := Announce(ctx, config, func() Node {
-		return Node{Name: "n.1", Address: "127.0.0.1:1", Version: "v", Load: Load{Workspaces: 2, Sessions: int(sessions.Load())}}
+		now := int(sessions.Load())
+		return Node{Name: "n.1", Address: "127.0.0.1:1", Version: fmt.Sprint("v", now), Load: Load{Workspaces: 2, Sessions: now}}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("%+v, %v", node, ok)
 	}
 	sessions.Store(7)
-	until(m, func() bool { node, _ := m.Node("n.1"); return node.Load.Sessions == 7 })
+	until(m, func() bool { node, _ := m.Node("n.1"); return node.Load.Sessions == 7 && node.Version == "v7" })
 	stop()
 	wait()
 	until(m, func() bool { return m.Suspect("n.1") }) // without Ping, silence is all that counts
