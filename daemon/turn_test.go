@@ -121,10 +121,9 @@ func TestSiblingAbort(t *testing.T) {
 			c.endTurn()
 			results := c.results()
 			want(t, outcomes(results), map[string]string{"waiting": "ABORTED aborted", "later": "ABORTED aborted"})
-			text := results["waiting"].GetContent()[0].GetText()
-			if text != "The call was not started: Gate failed in the same turn: it ended with the error gate_failed. It had no effect and can be sent again under a new id." {
-				t.Errorf("text %q", text)
-			}
+			title := map[string]string{reads: "Gate(name: first)", writes: "Gate(name: first, writes: true)"}[test.how]
+			want(t, results["waiting"].GetContent()[0].GetText(), "The call was not started: "+title+
+				" failed in the same turn: it ended with the error gate_failed. It had no effect and can be sent again under a new id.")
 			c.pass("next", reads) // the session goes on
 			g.await(t, "next")
 			g.open("next")
@@ -148,7 +147,7 @@ func TestAbortStopsRunning(t *testing.T) {
 	results := c.results()
 	want(t, outcomes(results), map[string]string{"nope": "INVALID unknown_tool", "bad": "INVALID invalid_input", "a": "ABORTED aborted", "b": "ERROR gate_failed"})
 	blocks := results["a"].GetContent()
-	if blocks[0].GetText() != "not through" || !strings.Contains(blocks[1].GetText(), "Gate failed in the same turn: it ended with the error gate_failed") {
+	if blocks[0].GetText() != "not through" || !strings.Contains(blocks[1].GetText(), "Gate(name: b) failed in the same turn: it ended with the error gate_failed") {
 		t.Errorf("content %v, want what it had done and why it was stopped", blocks)
 	}
 }
