@@ -237,12 +237,11 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 		return refused(ctx, err)
 	}
 	phase = trace.StartRegion(ctx, "start")
-	err = c.session.Start(c, Started{Tier: confined.Tier, Verdict: c.verdict})
+	err = recordStart(ctx, c, confined.Tier)
 	phase.End()
 	if err != nil {
 		return refused(ctx, err)
 	}
-	c.started.Store(true)
 	env.Box.AddBefore(c.session.Before(c))
 	ctx, watch, end := newStopwatch(ctx, c.parsed.limit)
 	defer end()
@@ -258,6 +257,18 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 		confined.Denials = slices.DeleteFunc(confined.Denials, func(d SandboxDenial) bool { return d.Operation == sandbox.Writing && !d.IsAside() })
 	}
 	return settle(ctx, result, err, ran).confined(confined, c.rights.UserFile)
+}
+
+// recordStart records that the call begins to act. Before a client can see that, an interrupt does not stop the call any more whose
+// tool is to finish; one that has come before ends it here.
+func recordStart(ctx context.Context, c *Call, tier sandbox.Tier) error {
+	c.started.Store(true)
+	err := context.Cause(ctx)
+	if err == nil {
+		err = c.session.Start(c, Started{Tier: tier, Verdict: c.verdict})
+	}
+	c.started.Store(err == nil)
+	return err
 }
 
 // carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
