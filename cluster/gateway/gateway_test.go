@@ -290,7 +290,10 @@ func TestNoNode(t *testing.T) {
 	}
 	started := make(chan error, 1)
 	go func() {
-		_, err := toold.Open(t.Context(), c.dial("anna", patient), attach)
+		s, err := toold.Open(t.Context(), c.dial("anna", patient), attach)
+		if err == nil {
+			s.Close()
+		}
 		started <- err
 	}()
 	c.node("n1")
