@@ -113,6 +113,16 @@ func (m *Members) DrainWanted(name string) bool {
 	return m.nodes[name] != nil && m.nodes[name].drain
 }
 
+// Drained reports whether a node has announced that it is drained and has no
+// workspaces. An administrator's request is not enough: what the node has
+// announced before may be older.
+func (m *Members) Drained(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.nodes[name]
+	return known != nil && known.Draining && known.Load.Workspaces == 0
+}
+
 // readAll reads what the bucket holds at the beginning.
 func (m *Members) readAll(entries jetstream.KeyWatcher) {
 	for found := range entries.Updates() {

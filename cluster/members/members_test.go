@@ -113,6 +113,34 @@ func TestSilence(t *testing.T) {
 	until(m, func() bool { node, _ := m.Node("n1"); return node.Address == "127.0.0.1:2" })
 }
 
+// A node is drained when it says so, not when it is asked to: it may have got a
+// workspace since it was last heard.
+func TestDrained(t *testing.T) {
+	config := soon(t)
+	config.Silence = time.Hour
+	m := view(t, config)
+	say := func(n Node) {
+		if err := announce(config.NATS, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(Node{Name: "n1", Version: "1"})
+	if err := Drain(t.Context(), config, "n1", true); err != nil {
+		t.Fatal(err)
+	}
+	until(m, func() bool { node, _ := m.Node("n1"); return node.Draining && node.Version == "1" })
+	if m.Drained("n1") {
+		t.Error("the node is drained before it has said so")
+	}
+	say(Node{Name: "n1", Draining: true, Load: Load{Workspaces: 1}})
+	until(m, func() bool { node, _ := m.Node("n1"); return node.Load.Workspaces == 1 })
+	if m.Drained("n1") {
+		t.Error("the node is drained while it has a workspace")
+	}
+	say(Node{Name: "n1", Draining: true})
+	until(m, func() bool { return m.Drained("n1") })
+}
+
 func TestBucket(t *testing.T) {
 	config := soon(t)
 	config.Silence = time.Hour

@@ -109,7 +109,7 @@ func nodesCommand() *cobra.Command {
 				switch {
 				case view.Suspect(n.Name):
 					state = "lost"
-				case n.Draining && n.Load.Workspaces == 0:
+				case view.Drained(n.Name):
 					state = "drained"
 				case n.Draining || view.DrainWanted(n.Name):
 					state = "draining"
@@ -179,7 +179,7 @@ func awaitDrained(view *members.Members, name string, report func(left int)) err
 		switch {
 		case view.Suspect(name):
 			return fmt.Errorf("the node %q is lost; other nodes take its workspaces over when they are asked for", name)
-		case n.Draining && n.Load.Workspaces == 0:
+		case view.Drained(name):
 			return nil
 		case n.Draining && n.Load.Workspaces != last:
 			last = n.Load.Workspaces
