@@ -16,7 +16,7 @@ STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-demo cluster-endure
+.PHONY: all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -189,3 +189,7 @@ cluster-demo: cluster
 # A cluster under faults for ENDURETIME, held against what is promised.
 cluster-endure:
 	cd cluster && go run ./endure -for $(ENDURETIME)
+
+# What a cluster adds to a call, against a local daemon and the log in the same run, and how long a takeover takes.
+cluster-bench: cluster
+	cd cluster && go run ./bench

@@ -1,0 +1,158 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cluster/members"
+	"github.com/toold/toold/cluster/trial"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// built is where the programs are, once they have been built as they are.
+var built = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "toold-cluster-test"); err != nil {
+		return "", err
+	}
+	for name, module := range map[string]string{"toold-cluster": "../..", "toold": "../../.."} {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "./cmd/"+name)
+		build.Dir = module
+		if text, err := build.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("%w\n%s", err, text)
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func programs(t *testing.T) (cluster, daemon string) {
+	t.Helper()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "toold-cluster"), filepath.Join(dir, "toold")
+}
+
+// An operator runs commands of toold-cluster.
+type operator struct {
+	t       *testing.T
+	program string
+	cluster *trial.Cluster
+}
+
+func (o *operator) run(args ...string) string {
+	o.t.Helper()
+	cmd := exec.Command(o.program, append(args, "--certs", o.cluster.Certs(), "--nats", o.cluster.NATS(), "--replicas", "1")...)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		o.t.Fatalf("%q: %v", args, err)
+	}
+	return string(text)
+}
+
+// owner returns the node that has the one workspace, as "sessions" shows it.
+func (o *operator) owner() string {
+	o.t.Helper()
+	var all []listed
+	if err := json.Unmarshal([]byte(o.run("sessions", "--json")), &all); err != nil || len(all) != 1 {
+		o.t.Fatalf("sessions: %v, %v", all, err)
+	}
+	if all[0].Principal != "token:alice" || all[0].Workspace != "project" || all[0].Session != "s" {
+		o.t.Errorf("sessions: %v", all)
+	}
+	return all[0].Owner
+}
+
+// TestOperator runs calls, and drains the node that has the workspace.
+func TestOperator(t *testing.T) {
+	program, daemon := programs(t)
+	dir, err := os.MkdirTemp("", "tc") // sockets have short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+			for _, file := range logs {
+				text, _ := os.ReadFile(file)
+				t.Logf("%s:\n%s", filepath.Base(file), text)
+			}
+		}
+		_ = os.RemoveAll(dir)
+	})
+	cluster, err := trial.Start(t.Context(), trial.Config{Dir: dir, Program: program, Toold: daemon, Servers: 1, Nodes: 2, Gateways: 1, Users: []string{"alice"}})
+	t.Cleanup(cluster.Stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
+	agent, err := toold.Join(t.Context(), cluster.Dial("alice"), &tooldv1.Attach{SessionId: "s", Roots: []string{"workspace:project"}, Options: options}, toold.Handlers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	run := func(id, command, want string) {
+		t.Helper()
+		turn, err := agent.Start(&tooldv1.ToolUse{Id: id, Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(`{"command":%q}`, command)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := turn.Result(t.Context())
+		if err != nil || result.GetOutcome() != tooldv1.Outcome_OUTCOME_OK || !strings.Contains(result.GetContent()[0].GetText(), want) {
+			t.Errorf("%s: %v, %v", command, result, err)
+		}
+	}
+	run("1", "echo text >file; pwd", "/workspace")
+	o := &operator{t, program, cluster}
+	first := o.owner()
+	var nodes []members.Node
+	if err := json.Unmarshal([]byte(o.run("nodes", "--json")), &nodes); err != nil || len(nodes) != 2 || nodes[0].Address == "" {
+		t.Errorf("nodes: %v, %v", nodes, err)
+	}
+	o.run("drain", first)
+	if owner := o.owner(); owner == first {
+		t.Errorf("%s has the workspace after it was drained", owner)
+	}
+	if text := o.run("nodes"); !strings.Contains(text, "drained") {
+		t.Errorf("nodes:\n%s", text)
+	}
+	run("2", "cat file", "text")
+	if second := o.owner(); second == first || second == "" {
+		t.Errorf("%q has the workspace now, and %q was drained", second, first)
+	}
+	o.run("drain", first, "--undo")
+}
+
+// TestWrongUse: what is missing is named, and what to do.
+func TestWrongUse(t *testing.T) {
+	program, _ := programs(t)
+	for want, args := range map[string][]string{
+		"required flag(s) \"name\" not set": {"node"},
+		"ca.pem":                            {"node", "--name", "a", "--certs", t.TempDir()},
+		"unknown command":                   {"nothing"},
+		"ca.pem: no such file":              {"gateway", "--name", "g", "--certs", t.TempDir()},
+	} {
+		text, err := exec.Command(program, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(text), want) {
+			t.Errorf("%q: %v\n%s", args, err, text)
+		}
+	}
+}
