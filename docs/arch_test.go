@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	},
 	"cluster/endure": {"clients/go", "cluster/trial", "gen/toold/v1"},
 	"cluster/trial":  {"clients/go", "cluster/identity"},
-	"cluster/bench": {"clients/go", "cluster/log", "cluster/log/natslog", "cluster/trial", "gen/toold/v1"},
+	"cluster/bench":  {"clients/go", "cluster/log", "cluster/log/natslog", "cluster/trial", "gen/toold/v1"},
 	"cluster/cell":   {},
 	"cluster/node": {
 		"cluster/cell", "cluster/identity", "cluster/lease", "cluster/log", "cluster/members", "cluster/objects", "cluster/relay", "cluster/snapshot",
