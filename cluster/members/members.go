@@ -138,7 +138,10 @@ func (m *Members) hear(data []byte) {
 	known := m.member(node.Name)
 	before := *known
 	known.Node, known.heard, known.suspect = node, time.Now(), false
-	if before.Load = node.Load; before.Node != node || before.suspect || before.heard.IsZero() {
+	if !node.Draining { // the end of a drain is waited for
+		before.Load = node.Load
+	}
+	if before.Node != node || before.suspect || before.heard.IsZero() {
 		m.notify()
 	}
 }
