@@ -6,8 +6,12 @@
 // cell is the end of every process in it.
 //
 // The rest of the machine's files are where they are, so that compilers and
-// shells work, but for the directories that [Config].Hide names. The network is
-// the machine's.
+// shells work, but cannot be written, and the directories that [Config].Hide
+// names are empty. Of the devices there are those without a machine behind them.
+// The network is the machine's.
+//
+// The program runs as the user that has started the cell. If that is root it can
+// read what only root may read: a node has a user of its own.
 //
 // It does not know what the program does.
 package cell

@@ -72,8 +72,11 @@ func TestWhatIsSeen(t *testing.T) {
 		"echo a >file; echo b >~/file; echo c >/tmp/file":   "",
 		"ls /home /root /run; ls -A /workspace ~ /tmp":      "/home:\nagent\n\n/root:\n\n/run:\n/home/agent:\nfile\n\n/tmp:\nfile\n\n/workspace:\nfile",
 		"cat " + secret + "/key 2>/dev/null || echo hidden": "hidden",
-		"ls /proc | grep -c '^[0-9]'":                       "4", // the init, the shell, ls and grep
+		`tr '\0' '\n' </proc/1/cmdline | head -1`:           "toold-cell-init",
 		"awk '{print $2}' /proc/mounts | grep '^/old$'":     "",
+		"echo x 2>/dev/null >/etc/x || echo no; echo x 2>/dev/null >/usr/x || echo no; echo x 2>/dev/null >/sys/x || echo no": "no\nno\nno",
+		"cd /dev; ls": "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero",
+		"echo x >/dev/null; echo x >/dev/shm/x; echo x >/var/tmp/x; rm /tmp/x; head -c 3 /dev/zero | wc -c": "3",
 		"id -u": "0",
 	} {
 		got, err := run(t, dir, script)

@@ -75,8 +75,9 @@ func reap(program int) (code int) {
 // A place is something that is mounted in the cell's root: a directory or file of the machine, by a descriptor that
 // stays valid whatever is mounted over its path.
 type place struct {
-	at string // in the cell
-	fd int
+	at       string // in the cell
+	fd       int
+	writable bool
 }
 
 // furnish builds the root of the cell in a file system in memory, and makes it the root.
@@ -102,6 +103,9 @@ func furnish(config Config) error {
 			return fmt.Errorf("%s: %w", p.at, err)
 		}
 	}
+	if err := devices(root); err != nil {
+		return fmt.Errorf("/dev: %w", err)
+	}
 	for _, hidden := range append([]string{"/run"}, config.Hide...) {
 		if err := hide(filepath.Join(root, hidden)); err != nil {
 			return fmt.Errorf("%s cannot be hidden: %w", hidden, err)
@@ -118,32 +122,37 @@ func find(config Config) (places []place, links map[string]string, err error) {
 		return nil, nil, err
 	}
 	links = map[string]string{}
-	add := func(at, from string) error {
+	add := func(at, from string, writable bool) error {
 		fd, err := unix.Open(from, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}
-		places = append(places, place{at, fd})
+		places = append(places, place{at, fd, writable})
 		return nil
 	}
-	// /proc comes later, and the home directories of the machine's users are not seen
-	own := []string{"proc", "tmp", "home", "root", strings.Trim(Workspace, "/"), strings.Trim(Own, "/")}
+	// /proc and /dev come later, and the home directories of the machine's users are not seen
+	own := []string{"proc", "dev", "tmp", "home", "root", strings.Trim(Workspace, "/"), strings.Trim(Own, "/")}
 	for _, entry := range entries {
 		name := entry.Name()
 		if target, err := os.Readlink("/" + name); err == nil {
 			links[name] = target
 		} else if entry.IsDir() && !slices.Contains(own, name) {
-			if err := add("/"+name, "/"+name); err != nil {
+			if err := add("/"+name, "/"+name, false); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	for _, part := range [][2]string{{Workspace, config.Workspace}, {Home, config.Home}, {"/tmp", config.Tmp}, {Own, config.Own}, {Own + "/program", config.Program}} {
-		if err := add(part[0], part[1]); err != nil {
+	for _, part := range [][2]string{{Workspace, config.Workspace}, {Home, config.Home}, {"/tmp", config.Tmp}, {"/var/tmp", config.Tmp}, {Own, config.Own}} {
+		if err := add(part[0], part[1], true); err != nil {
 			return nil, nil, err
 		}
 	}
-	return places, links, nil
+	for _, name := range deviceNames {
+		if err := add("/dev/"+name, "/dev/"+name, true); err != nil {
+			return nil, nil, err
+		}
+	}
+	return places, links, add(Own+"/program", config.Program, false)
 }
 
 func (p place) mount(root string) error {
@@ -152,16 +161,50 @@ func (p place) mount(root string) error {
 		return err
 	}
 	at := filepath.Join(root, p.at)
-	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
-		if err := os.MkdirAll(at, 0o755); err != nil {
+	isDir, dir := info.Mode&unix.S_IFMT == unix.S_IFDIR, at
+	if !isDir {
+		dir = filepath.Dir(at)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if !isDir {
+		f, err := os.OpenFile(at, os.O_CREATE, 0o600)
+		if err != nil {
 			return err
 		}
-	} else if f, err := os.OpenFile(at, os.O_CREATE, 0o600); err != nil {
-		return err
-	} else {
 		_ = f.Close()
 	}
-	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", p.fd), at, "", unix.MS_BIND|unix.MS_REC, "")
+	if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", p.fd), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil || p.writable {
+		return err
+	}
+	// with everything that is mounted below it; needs Linux 5.12
+	return unix.MountSetattr(unix.AT_FDCWD, at, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// deviceNames are the devices without a machine behind them.
+var deviceNames = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// devices adds to /dev what is not a device of the machine: terminals and shared memory of the cell's own.
+func devices(root string) error {
+	in := func(name string) string { return filepath.Join(root, "dev", name) }
+	for _, dir := range []string{"pts", "shm"} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("devpts", in("pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return err
+	}
+	if err := unix.Mount("shm", in("shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+		return err
+	}
+	for name, target := range map[string]string{"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
+		if err := os.Symlink(target, in(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hide mounts an empty directory that cannot be written over a directory, if there is one.

@@ -173,6 +173,9 @@ func (c *Cluster) plan(ports []int) error {
 			common = append(slices.Clone(common), "--nats", urls, "--nats-fixed")
 		}
 		args := append([]string{"node", "--name", fmt.Sprint("node-", i), "--listen", address, "--data", dir, "--toold", c.Toold}, common...)
+		if os.Geteuid() == 0 {
+			args = append(args, "--allow-root")
+		}
 		if c.Idle > 0 {
 			args = append(args, "--idle", c.Idle.String())
 		}

@@ -146,7 +146,7 @@ func TestWrongUse(t *testing.T) {
 	program, _ := programs(t)
 	for want, args := range map[string][]string{
 		"required flag(s) \"name\" not set": {"node"},
-		"ca.pem":                            {"node", "--name", "a", "--certs", t.TempDir()},
+		"ca.pem":                            {"node", "--name", "a", "--allow-root", "--certs", t.TempDir()},
 		"unknown command":                   {"nothing"},
 		"ca.pem: no such file":              {"gateway", "--name", "g", "--certs", t.TempDir()},
 	} {

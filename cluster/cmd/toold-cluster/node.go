@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -28,6 +29,7 @@ type nodeFlags struct {
 	common
 	name, listen, advertise, data, toold string
 	idle, outage, drain                  time.Duration
+	allowRoot                            bool
 }
 
 func nodeCommand() *cobra.Command {
@@ -49,11 +51,15 @@ func nodeCommand() *cobra.Command {
 	flags.DurationVar(&f.idle, "idle", 5*time.Minute, "how long a workspace is kept that no client uses")
 	flags.DurationVar(&f.outage, "outage", 10*time.Minute, "how long running calls go on while NATS cannot be reached")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long running calls may take when the node is drained")
+	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
 	_ = cmd.MarkFlagRequired("name")
 	return cmd
 }
 
 func (f *nodeFlags) run() error {
+	if os.Geteuid() == 0 && !f.allowRoot {
+		return errors.New("a node does not run as root, since its users' commands could read what only root may: start it as a user of its own")
+	}
 	log, err := f.logger()
 	if err != nil {
 		return err
