@@ -27,8 +27,9 @@ const (
 	journalName = "own/state/journal"
 )
 
-// settingsText are the daemon's settings: the log is what survives, so its journal need not be synced.
-const settingsText = `{"journal": {"sync": "normal"}}`
+// settingsText are the daemon's settings: the log is what survives, so its journal need not be synced, and calls get
+// as long for their end as the node does.
+const settingsText = `{"journal": {"sync": "normal"}, "limits": {"drain": %q}}`
 
 // marker describes the files in a unit's directory. Without it, or with another epoch than the log's, they are those
 // of some time before.
@@ -85,7 +86,7 @@ func (u *unit) prepare(ctx context.Context, view *lease.View) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(u.in("own/settings.json"), []byte(settingsText), 0o600); err != nil {
+	if err := os.WriteFile(u.in("own/settings.json"), fmt.Appendf(nil, settingsText, u.node.Drain), 0o600); err != nil {
 		return err
 	}
 	if err := os.WriteFile(u.in("own/program"), nil, 0o700); err != nil { // the place of the program

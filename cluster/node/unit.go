@@ -189,7 +189,7 @@ func (u *unit) awaitDaemon() error {
 func (u *unit) serve() {
 	ticks := time.NewTicker(u.node.Snapshots)
 	defer ticks.Stop()
-	asked := u.asked
+	asked, last := u.asked, time.Now()
 	var saving chan struct{} // nil: no snapshot is under way
 	defer func() {
 		if saving != nil {
@@ -210,9 +210,11 @@ func (u *unit) serve() {
 			asked = nil
 			u.refuse()
 			u.cell.Terminate()
-			limit := time.AfterFunc(u.node.Drain, u.cell.Kill)
+			limit := time.AfterFunc(u.node.Drain+endTime, u.cell.Kill) // the daemon itself stops calls after Drain
 			defer limit.Stop()
-		case <-ticks.C:
+		case at := <-ticks.C:
+			paused := at.Sub(last) > pausedTime
+			last = at
 			if u.mirror.overdue(u.node.Outage) {
 				u.log.Error("the workspace's daemon is killed, since the log could not be reached for too long")
 				u.kill() // also what waits for the log
@@ -221,11 +223,31 @@ func (u *unit) serve() {
 			}
 			if saving == nil {
 				saving = make(chan struct{})
-				go func() { defer close(saving); u.saveAtRest() }()
+				go func() {
+					defer close(saving)
+					if paused {
+						u.verify()
+					}
+					u.saveAtRest()
+				}()
 			}
 		case <-saving:
 			saving = nil
 		}
+	}
+}
+
+// pausedTime is after how long without a tick this process must have been stopped, so that others may have taken the
+// workspace over. Others wait that long for a node.
+const pausedTime = 10 * time.Second
+
+// verify asks the log whether the workspace is still this node's, which would else be noticed at the next append.
+func (u *unit) verify() {
+	ctx, cancel := context.WithTimeout(u.lost, pausedTime)
+	defer cancel()
+	err := u.lease.Verify(ctx)
+	if fenced, is := errors.AsType[*lease.Fenced](err); is {
+		u.mirror.fail(fenced)
 	}
 }
 
