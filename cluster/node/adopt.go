@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -34,8 +36,12 @@ const settingsText = `{"journal": {"sync": "normal"}, "limits": {"drain": %q}}`
 // marker describes the files in a unit's directory. Without it, or with another epoch than the log's, they are those
 // of some time before.
 type marker struct {
-	Epoch uint64 // of the lease under which they were changed last
+	Epoch  uint64 // of the lease under which they were changed last
+	Taking uint64 // the epoch in which this node was about to take them over, when nothing had changed them yet; 0: none
 }
+
+// never is more requests than a mirror ever stores.
+const never = math.MaxUint64
 
 // kept are the directories that a snapshot holds.
 func (u *unit) kept() map[string]string {
@@ -51,8 +57,19 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if owner := view.Owner(); owner != "" && owner != u.node.Name && !view.Released() && u.node.Alive(owner) {
 		return nil, &OwnerError{owner}
 	}
-	if saved, is := view.Snapshot(); is {
-		u.saved = saved.Reference
+	current := u.current(view)
+	saved, is := view.Snapshot()
+	u.saved = saved.Reference
+	if u.savedAt = never; is && (saved.Payloads == view.Count() || !current) {
+		u.savedAt = 0 // the files are, or will be, those of the snapshot
+	}
+	if current {
+		err = u.mark(marker{view.Epoch(), view.Epoch() + 1})
+	} else if err = os.Remove(u.in(markerName)); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	l, err := view.Take(ctx, u.node.Name)
 	if fenced, is := errors.AsType[*lease.Fenced](err); is {
@@ -60,18 +77,19 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := u.prepare(ctx, view); err != nil {
-		// nothing has run in this epoch, and nothing will: another node may try at once
-		return nil, errors.Join(err, l.Release(ctx))
+	// If this fails the workspace stays this node's, which tries again when it is asked: it may have the only files that
+	// are newer than the last snapshot.
+	if err := u.prepare(ctx, view, current); err != nil {
+		return nil, err
 	}
-	return l, u.mark(l.Epoch())
+	return l, u.mark(marker{Epoch: l.Epoch()})
 }
 
 // prepare makes the unit's directory what the view describes.
-func (u *unit) prepare(ctx context.Context, view *lease.View) error {
-	var lost *losses // nil: the files are those of the last owner
-	if !u.current(view) {
-		if view.Epoch() > 0 && !view.Released() {
+func (u *unit) prepare(ctx context.Context, view *lease.View, current bool) error {
+	var lost *losses // nil: the files are as they were
+	if !current {
+		if saved, is := view.Snapshot(); view.Count() > 0 && !(is && saved.Payloads == view.Count()) {
 			lost = newLosses(view)
 		}
 		if err := u.fetch(ctx, view); err != nil {
@@ -105,12 +123,12 @@ func (u *unit) current(view *lease.View) bool {
 		return false
 	}
 	var m marker
-	return json.Unmarshal(text, &m) == nil && view.Owner() == u.node.Name && m.Epoch == view.Epoch()
+	return json.Unmarshal(text, &m) == nil && view.Owner() == u.node.Name && (m.Epoch == view.Epoch() || m.Taking == view.Epoch())
 }
 
-// mark notes that the files are those of an epoch.
-func (u *unit) mark(epoch uint64) error {
-	text, err := json.Marshal(marker{epoch})
+// mark notes whose the files are.
+func (u *unit) mark(m marker) error {
+	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -209,10 +227,13 @@ func (u *unit) base(ctx context.Context) error {
 	return u.lease.Base(ctx, payloads...)
 }
 
-// save stores the workspace's files. Nothing changes them meanwhile.
+// save stores the workspace's files, if something has happened since the last snapshot. Nothing changes them meanwhile.
 func (u *unit) save(ctx context.Context) error {
+	if u.saved != "" && u.mirror.appended() == u.savedAt {
+		return nil
+	}
 	reference, err := snapshot.Save(ctx, u.node.Objects, u.kept())
-	if err != nil || reference == u.saved {
+	if err != nil {
 		return err
 	}
 	if err := u.lease.Snapshot(ctx, reference); err != nil {
@@ -224,7 +245,7 @@ func (u *unit) save(ctx context.Context) error {
 
 // replace notes the last snapshot, and deletes the one before, which the log no longer names.
 func (u *unit) replace(ctx context.Context, reference string) {
-	if u.saved != "" {
+	if u.saved != "" && u.saved != reference {
 		if err := snapshot.Delete(ctx, u.node.Objects, u.saved); err != nil {
 			u.log.Warn("a snapshot that is not needed any more could not be deleted", zap.String("snapshot", u.saved), zap.Error(err))
 		}
@@ -245,18 +266,15 @@ func (u *unit) saveAtRest() {
 		return
 	}
 	u.mirror.between(func() {
-		switch {
-		case u.mirror.count != before:
+		if u.mirror.count != before {
 			err = errOvertaken
-		case reference != u.saved:
-			err = u.lease.Snapshot(u.lost, reference)
+		} else {
+			err = u.lease.Snapshot(u.lost, reference) // also of the same files: it says that nothing since then is lost
 		}
 	})
 	switch {
-	case err == nil && reference != u.saved:
-		u.replace(u.lost, reference)
-		fallthrough
 	case err == nil:
+		u.replace(u.lost, reference)
 		u.savedAt = before
 	case reference != u.saved:
 		_ = snapshot.Delete(u.lost, u.node.Objects, reference) // nothing names it

@@ -161,6 +161,7 @@ func (m *machine) sign(ctx context.Context, method string) context.Context {
 
 // A talk is an attached stream.
 type talk struct {
+	m        *machine
 	t        *testing.T
 	stream   grpc.BidiStreamingClient[tooldv1.ExecuteRequest, tooldv1.ExecuteResponse]
 	attached *tooldv1.Attached
@@ -173,7 +174,7 @@ func (m *machine) attach(after uint64) *talk {
 	if err != nil {
 		m.c.t.Fatal(err)
 	}
-	k := &talk{t: m.c.t, stream: stream}
+	k := &talk{t: m.c.t, m: m, stream: stream}
 	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
 		SessionId: "s", Roots: []string{cell.Workspace}, AfterSeq: &after,
 		Options: &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()},
@@ -271,7 +272,9 @@ func TestDrained(t *testing.T) {
 		t.Error("the numbers are others at the other node")
 	}
 	again.bash("3", "cat file; pwd")
-	wantStart(t, again.result("3"), "OK text\n/workspace/sub")
+	if told := again.result("3"); told != "OK text\n/workspace/sub" {
+		t.Errorf("the result is %q", told)
+	}
 	if again.last <= k.last {
 		t.Errorf("the numbers go on with %d behind %d", again.last, k.last)
 	}
@@ -306,6 +309,37 @@ func TestLost(t *testing.T) {
 	wantStart(t, told, "OK kept")
 	if !strings.Contains(told, `The node "a", which ran this workspace, was lost. The files are those of the last snapshot.`) || !strings.Contains(told, "echo gone") {
 		t.Errorf("the model is told %q", told)
+	}
+}
+
+// TestRestarted: a node that was killed and is started again goes on with its files, which are newer than any snapshot.
+func TestRestarted(t *testing.T) {
+	c := newCluster(t, "a")
+	c.snapshots = time.Hour
+	dir, err := os.MkdirTemp("", "tn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	in := func(config *node.Config) { config.Dir = dir }
+	a := c.start("a", in)
+	k := a.attach(0)
+	k.bash("1", "echo kept >file")
+	wantStart(t, k.result("1"), "OK")
+	k.bash("2", "echo begun >>file; sleep 100")
+	k.started("2")
+	a.Kill()
+	again := c.start("a", in).attach(k.last)
+	wantStart(t, again.result("2"), "INTERRUPTED")
+	again.bash("3", "head -1 file")
+	if told := again.result("3"); told != "OK kept" {
+		t.Errorf("the result is %q", told)
+	}
+	if err := again.m.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !c.saved() {
+		t.Error("the files were not stored when the workspace was given up")
 	}
 }
 

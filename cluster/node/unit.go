@@ -205,6 +205,7 @@ func (u *unit) serve() {
 			return
 		case <-u.mirror.fenced:
 			u.cell.Kill()
+			u.kill() // a snapshot that is under way would be for nothing
 			return
 		case <-asked:
 			asked = nil
