@@ -66,19 +66,20 @@ func TestWhatIsSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for script, want := range map[string]string{
-		"pwd; echo $HOME $TMPDIR":                           "/workspace\n/home/agent /tmp",
-		"cat /.toold/file":                                  "text",
-		"echo a >file; echo b >~/file; echo c >/tmp/file":   "",
-		"ls /home /root /run; ls -A /workspace ~ /tmp":      "/home:\nagent\n\n/root:\n\n/run:\n/home/agent:\nfile\n\n/tmp:\nfile\n\n/workspace:\nfile",
-		"cat " + secret + "/key 2>/dev/null || echo hidden": "hidden",
-		`tr '\0' '\n' </proc/1/cmdline | head -1`:           "toold-cell-init",
-		"awk '{print $2}' /proc/mounts | grep '^/old$'":     "",
-		"echo x 2>/dev/null >/etc/x || echo no; echo x 2>/dev/null >/usr/x || echo no; echo x 2>/dev/null >/sys/x || echo no": "no\nno\nno",
-		"cd /dev; ls": "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero",
-		"echo x >/dev/null; echo x >/dev/shm/x; echo x >/var/tmp/x; rm /tmp/x; head -c 3 /dev/zero | wc -c": "3",
-		"id -u": "0",
+	for _, step := range [][2]string{ // in this order: some see what others have written
+		{"pwd; echo $HOME $TMPDIR", "/workspace\n/home/agent /tmp"},
+		{"cat /.toold/file", "text"},
+		{"echo a >file; echo b >~/file; echo c >/tmp/file", ""},
+		{"ls /home /root /run; ls -A /workspace ~ /tmp", "/home:\nagent\n\n/root:\n\n/run:\n/home/agent:\nfile\n\n/tmp:\nfile\n\n/workspace:\nfile"},
+		{"cat " + secret + "/key 2>/dev/null || echo hidden", "hidden"},
+		{`tr '\0' '\n' </proc/1/cmdline | head -1`, "toold-cell-init"},
+		{"awk '{print $2}' /proc/mounts | grep '^/old$'", ""},
+		{"echo x 2>/dev/null >/etc/x || echo no; echo x 2>/dev/null >/usr/x || echo no; echo x 2>/dev/null >/sys/x || echo no", "no\nno\nno"},
+		{"cd /dev; ls", "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero"},
+		{"echo x >/dev/null; echo x >/dev/shm/x; echo x >/var/tmp/x; rm /tmp/x; head -c 3 /dev/zero | wc -c", "3"},
+		{"id -u", "0"},
 	} {
+		script, want := step[0], step[1]
 		got, err := run(t, dir, script)
 		if err != nil && want != "" || got != want {
 			t.Errorf("%s: %q, %v; want %q", script, got, err, want)
