@@ -78,9 +78,12 @@ func TestWhatIsSeen(t *testing.T) {
 		{"cd /dev; ls", "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero"},
 		{"echo x >/dev/null; echo x >/dev/shm/x; echo x >/var/tmp/x; rm /tmp/x; head -c 3 /dev/zero | wc -c", "3"},
 		{"id -u", "0"},
+		{"umount " + secret + " 2>/dev/null; umount /tmp 2>/dev/null; mount -o remount,bind,rw /etc 2>/dev/null; cat " + secret + "/key 2>/dev/null; (>/etc/x) 2>/dev/null || echo no", "no"},
+		{"for f in /proc/1/fd/*; do [ -d $f ] && echo $f; done; echo none", "none"}, // that leads out
+		{"ls /proc/1/root/ 2>/dev/null | wc -l", "0"},
 	} {
 		script, want := step[0], step[1]
-		got, err := run(t, dir, script)
+		got, err := run(t, dir, script, secret)
 		if err != nil && want != "" || got != want {
 			t.Errorf("%s: %q, %v; want %q", script, got, err, want)
 		}

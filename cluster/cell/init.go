@@ -4,6 +4,7 @@ package cell
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,6 +40,9 @@ func initMain(text string) (code int) {
 	program := exec.Command(Own+"/program", config.Args...)
 	program.Env = append(slices.Clip(config.Env), "HOME="+Home, "TMPDIR=/tmp")
 	program.Dir, program.Stdout, program.Stderr = Workspace, os.Stdout, os.Stderr
+	// in namespaces below those that own the mounts: from there they cannot be undone
+	only := []syscall.SysProcIDMap{{Size: 1}}
+	program.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: only, GidMappings: only}
 	if err == nil {
 		err = program.Start()
 	}
@@ -156,6 +160,7 @@ func find(config Config) (places []place, links map[string]string, err error) {
 }
 
 func (p place) mount(root string) error {
+	defer unix.Close(p.fd) // nothing in the cell may find it
 	var info unix.Stat_t
 	if err := unix.Fstat(p.fd, &info); err != nil {
 		return err
@@ -209,6 +214,9 @@ func devices(root string) error {
 
 // hide mounts an empty directory that cannot be written over a directory, if there is one.
 func hide(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return errors.New("it is not an absolute path")
+	}
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -41,18 +42,23 @@ func nodes(t testing.TB, n int) []node {
 }
 
 // freePorts returns ports that were free a moment ago: the servers of a
-// cluster have to know each other's before they start.
+// cluster have to know each other's before they start. They are below those
+// that systems choose for connections, so that none takes them meanwhile.
 func freePorts(t testing.TB, n int) []int {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	var ports []int
+	for range 100 * n {
+		port := 20_000 + rand.IntN(12_000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		defer func() { _ = l.Close() }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		if ports = append(ports, port); len(ports) == n {
+			return ports
+		}
 	}
-	return ports
+	t.Fatal("no free ports were found")
+	return nil
 }
 
 func (n node) options() *server.Options {

@@ -43,9 +43,9 @@ type marker struct {
 // never is more requests than a mirror ever stores.
 const never = math.MaxUint64
 
-// kept are the directories that a snapshot holds.
-func (u *unit) kept() map[string]string {
-	return map[string]string{"files": u.in("files"), "home": u.in("home"), "checkpoints": u.in("own/state/checkpoints"), "memory": u.in("own/state/memory"), "outputs": u.in("own/state/sessions")}
+// kept are the directories that a snapshot holds, below the unit's.
+var kept = map[string]string{
+	"files": "files", "home": "home", "checkpoints": "own/state/checkpoints", "memory": "own/state/memory", "outputs": "own/state/sessions",
 }
 
 // adopt takes the workspace over: the lease first, so that nothing changes any more, then its files and its journal.
@@ -77,12 +77,14 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	// If this fails the workspace stays this node's, which tries again when it is asked: it may have the only files that
-	// are newer than the last snapshot.
 	if err := u.prepare(ctx, view, current); err != nil {
+		// The workspace stays this node's, which tries again when it is asked, if only it has the newest files.
+		if !current {
+			err = errors.Join(err, l.Release(ctx))
+		}
 		return nil, err
 	}
-	return l, u.mark(marker{Epoch: l.Epoch()})
+	return l, nil
 }
 
 // prepare makes the unit's directory what the view describes.
@@ -96,24 +98,41 @@ func (u *unit) prepare(ctx context.Context, view *lease.View, current bool) erro
 			return fmt.Errorf("the workspace's files cannot be fetched: %w", err)
 		}
 	}
-	if err := errors.Join(os.RemoveAll(u.in("own/run")), os.RemoveAll(u.in("tmp")), os.RemoveAll(u.in(journalName))); err != nil {
-		return err
-	}
-	for _, name := range []string{"files", "home", "tmp", "own/run", "own/state"} {
-		if err := os.MkdirAll(u.in(name), 0o700); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(u.in("own/settings.json"), fmt.Appendf(nil, settingsText, u.node.Drain), 0o600); err != nil {
-		return err
-	}
-	if err := os.WriteFile(u.in("own/program"), nil, 0o700); err != nil { // the place of the program
+	if err := u.furnish(); err != nil {
 		return err
 	}
 	if err := u.rebuild(ctx, view, lost); err != nil {
 		return fmt.Errorf("the workspace's journal cannot be built: %w", err)
 	}
 	return nil
+}
+
+// furnish makes what the daemon needs. Whatever commands have left in the unit's own directory, no link is followed out of
+// the unit's.
+func (u *unit) furnish() error {
+	root, err := u.openDir()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range []string{"own/run", "tmp", journalName} {
+		err = errors.Join(err, snapshot.Empty(root, name))
+	}
+	for _, name := range []string{"files", "home"} {
+		err = errors.Join(err, root.MkdirAll(name, 0o700))
+	}
+	for name, text := range map[string]string{"own/settings.json": fmt.Sprintf(settingsText, u.node.Drain), "own/program": ""} {
+		err = errors.Join(err, root.RemoveAll(name), root.WriteFile(name, []byte(text), 0o700)) // the program is mounted over its file
+	}
+	return err
+}
+
+// openDir opens the unit's directory, which is made if need be.
+func (u *unit) openDir() (*os.Root, error) {
+	if err := os.MkdirAll(u.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(u.dir)
 }
 
 // current reports whether the files are those of the last owner, which was this node.
@@ -140,14 +159,20 @@ func (u *unit) mark(m marker) error {
 
 // fetch replaces the files by those of the last snapshot.
 func (u *unit) fetch(ctx context.Context, view *lease.View) error {
-	if err := os.RemoveAll(u.in("own")); err != nil { // outputs, for instance, of a session that has gone on elsewhere
+	root, err := u.openDir()
+	if err != nil {
 		return err
 	}
-	saved, is := view.Snapshot()
-	if is {
-		return snapshot.Load(ctx, u.node.Objects, saved.Reference, u.kept())
+	defer root.Close()
+	for _, name := range []string{"own", "files", "home"} { // of own, for instance outputs of a session that has gone on elsewhere
+		if err := snapshot.Empty(root, name); err != nil {
+			return err
+		}
 	}
-	return errors.Join(os.RemoveAll(u.in("files")), os.RemoveAll(u.in("home")))
+	if saved, is := view.Snapshot(); is {
+		return snapshot.Load(ctx, u.node.Objects, saved.Reference, u.dir, kept)
+	}
+	return nil
 }
 
 // rebuild builds the daemon's journal from the payloads, and has the daemon tell what is lost.
@@ -203,6 +228,11 @@ const (
 
 // base stores the journal as it is in the place of what the log has. The daemon has ended.
 func (u *unit) base(ctx context.Context) error {
+	for _, name := range []string{"own/state", journalName} {
+		if info, err := os.Lstat(u.in(name)); err != nil || !info.IsDir() {
+			return errors.Join(err, fmt.Errorf("%s is not a directory any more", name))
+		}
+	}
 	if segments, bytes, _ := u.lease.Held(); segments < fewSegments && bytes < fewBytes {
 		return nil
 	}
@@ -232,7 +262,7 @@ func (u *unit) save(ctx context.Context) error {
 	if u.saved != "" && u.mirror.appended() == u.savedAt {
 		return nil
 	}
-	reference, err := snapshot.Save(ctx, u.node.Objects, u.kept())
+	reference, err := snapshot.Save(ctx, u.node.Objects, u.dir, kept)
 	if err != nil {
 		return err
 	}
@@ -260,7 +290,7 @@ func (u *unit) saveAtRest() {
 	if before == u.savedAt || !u.atRest(u.lost) || u.mirror.appended() != before {
 		return
 	}
-	reference, err := snapshot.Save(u.lost, u.node.Objects, u.kept())
+	reference, err := snapshot.Save(u.lost, u.node.Objects, u.dir, kept)
 	if err != nil {
 		u.log.Warn("the workspace's files could not be stored", zap.Error(err))
 		return
@@ -276,7 +306,7 @@ func (u *unit) saveAtRest() {
 	case err == nil:
 		u.replace(u.lost, reference)
 		u.savedAt = before
-	case reference != u.saved:
+	case errors.Is(err, errOvertaken) && reference != u.saved: // after another error the log may name it
 		_ = snapshot.Delete(u.lost, u.node.Objects, reference) // nothing names it
 	}
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"sync"
@@ -28,7 +29,8 @@ type mirrorServer struct {
 	fenced chan struct{} // closed when another has taken the workspace over
 
 	turn  sync.Mutex // held while something is appended
-	count uint64     // requests that were stored; guarded by turn
+	group uint64     // of the last request that was stored; guarded by turn, as count
+	count uint64     // requests that were stored
 
 	mu    sync.Mutex // guards the rest
 	since time.Time  // when the request that is under way came; zero: none is
@@ -51,9 +53,27 @@ func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorSe
 	tooldv1.RegisterJournalMirrorServiceServer(m.server, m)
 	go func() {
 		defer close(m.served)
-		_ = m.server.Serve(listener)
+		_ = m.server.Serve(&hidden{listener, socket})
 	}()
 	return m, nil
+}
+
+// A hidden listener removes its socket when the daemon has connected, so that commands in the cell find none.
+type hidden struct {
+	net.Listener
+	socket string
+}
+
+// Accept accepts the daemon's connection, and waits from then on in vain.
+func (h *hidden) Accept() (net.Conn, error) {
+	conn, err := h.Listener.Accept()
+	if err == nil {
+		err = os.Remove(h.socket)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return conn, err
 }
 
 // stop ends the server.
@@ -62,8 +82,7 @@ func (m *mirrorServer) stop() {
 	<-m.served
 }
 
-// AppendChanges appends a request to the log. A request that comes again is appended again: the journal that is built
-// from them passes over what it has.
+// AppendChanges appends a request to the log, once: it comes again if its answer was lost.
 //
 // If the workspace belongs to another node it does not answer at all: the daemon is killed before it can do or tell
 // anything.
@@ -72,7 +91,7 @@ func (m *mirrorServer) AppendChanges(ctx context.Context, request *tooldv1.Appen
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if err := m.append(payload); err != nil {
+	if err := m.append(request.GetGroup(), payload); err != nil {
 		m.fail(err)
 		<-ctx.Done() // until the daemon is dead
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -80,14 +99,18 @@ func (m *mirrorServer) AppendChanges(ctx context.Context, request *tooldv1.Appen
 	return &tooldv1.AppendChangesResponse{}, nil
 }
 
-func (m *mirrorServer) append(payload []byte) error {
+func (m *mirrorServer) append(group uint64, payload []byte) error {
+	m.begin(time.Now()) // also while a snapshot is appended
+	defer m.begin(time.Time{})
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	m.begin(time.Now())
-	defer m.begin(time.Time{})
+	if group <= m.group {
+		return nil
+	}
 	if err := m.lease.Append(m.lost, payload); err != nil { // not the request's context: the daemon waits for as long as it lives
 		return err
 	}
+	m.group = group
 	m.count++
 	return nil
 }

@@ -82,10 +82,29 @@ func Open(config Config) (*Node, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	config.Hide = append([]string{config.Dir}, config.Hide...)
+	hide := append([]string{config.Dir}, config.Hide...)
+	for i, dir := range hide {
+		real, err := realPath(dir)
+		if err != nil {
+			return nil, fmt.Errorf("a directory that users must not see: %w", err)
+		}
+		if i == 0 {
+			config.Dir, config.Hide = real, nil
+		}
+		config.Hide = append(config.Hide, real)
+	}
 	n := &Node{Config: config, store: lease.Store{Log: config.Log, Blobs: objects.Blobs{Store: config.Objects, Prefix: "payloads/"}}, units: map[log.Workspace]*unit{}}
 	n.lost, n.lose = context.WithCancel(context.Background())
 	return n, nil
+}
+
+// realPath returns an absolute path without links: only such a one can be hidden.
+func realPath(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
 }
 
 // Load returns what the node has to do, for its announcements.

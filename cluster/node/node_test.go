@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"os"
@@ -168,16 +169,19 @@ type talk struct {
 	last     uint64 // the newest record
 }
 
-func (m *machine) attach(after uint64) *talk {
+func (m *machine) attach(after uint64, change ...func(*tooldv1.Options)) *talk {
 	m.c.t.Helper()
 	stream, err := tooldv1.NewToolServiceClient(m.conn).Execute(m.c.t.Context())
 	if err != nil {
 		m.c.t.Fatal(err)
 	}
+	options := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
+	for _, f := range change {
+		f(options)
+	}
 	k := &talk{t: m.c.t, m: m, stream: stream}
 	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
-		SessionId: "s", Roots: []string{cell.Workspace}, AfterSeq: &after,
-		Options: &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()},
+		SessionId: "s", Roots: []string{cell.Workspace}, AfterSeq: &after, Options: options,
 	}}})
 	k.attached = k.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetAttached() != nil }).GetAttached()
 	return k
@@ -340,6 +344,37 @@ func TestRestarted(t *testing.T) {
 	}
 	if !c.saved() {
 		t.Error("the files were not stored when the workspace was given up")
+	}
+}
+
+// TestCommandsLeadNowhere: a command without a sandbox cannot have the node write or read elsewhere, and finds no mirror.
+func TestCommandsLeadNowhere(t *testing.T) {
+	c := newCluster(t, "a")
+	a := c.start("a")
+	outside := t.TempDir()
+	victim := filepath.Join(outside, "victim")
+	if err := os.WriteFile(victim, []byte("as it was"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := a.attach(0, func(o *tooldv1.Options) { o.SettingsJson = new(`{"sandbox": {"enabled": false}}`) })
+	script := "cd /.toold && ls run && rm -rf settings.json state/memory && ln -s " + victim + " settings.json && ln -s " + outside + " state/memory && ls -l settings.json"
+	k.bash("1", "echo "+base64.StdEncoding.EncodeToString([]byte(script))+" | base64 -d | sh") // the daemon refuses what it can read
+	told := k.result("1")
+	wantStart(t, told, "OK")
+	if !strings.Contains(told, "settings.json -> "+victim) || strings.Contains(told, "mirror") {
+		t.Errorf("the command printed %q", told)
+	}
+	a.SetDraining(true)
+	_ = k.end()
+	a.SetDraining(false)
+	again := a.attach(k.last)
+	again.bash("2", "echo alive")
+	wantStart(t, again.result("2"), "OK alive")
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "as it was" {
+		t.Errorf("the file elsewhere holds %q, %v", text, err)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("the directory elsewhere holds %v, %v", entries, err)
 	}
 }
 

@@ -121,6 +121,12 @@ func (u *unit) begin() (err error) {
 	}
 	if err = u.start(); err != nil {
 		u.mirror.stop()
+		return err
+	}
+	// Not before: the daemon has recorded now what is lost.
+	if err = u.mark(marker{Epoch: u.lease.Epoch()}); err != nil {
+		u.cell.Kill()
+		u.mirror.stop()
 	}
 	return err
 }
@@ -189,7 +195,7 @@ func (u *unit) awaitDaemon() error {
 func (u *unit) serve() {
 	ticks := time.NewTicker(u.node.Snapshots)
 	defer ticks.Stop()
-	asked, last := u.asked, time.Now()
+	asked, last, paused := u.asked, time.Now(), false
 	var saving chan struct{} // nil: no snapshot is under way
 	defer func() {
 		if saving != nil {
@@ -214,7 +220,7 @@ func (u *unit) serve() {
 			limit := time.AfterFunc(u.node.Drain+endTime, u.cell.Kill) // the daemon itself stops calls after Drain
 			defer limit.Stop()
 		case at := <-ticks.C:
-			paused := at.Sub(last) > pausedTime
+			paused = paused || at.Sub(last) > pausedTime
 			last = at
 			if u.mirror.overdue(u.node.Outage) {
 				u.log.Error("the workspace's daemon is killed, since the log could not be reached for too long")
@@ -224,19 +230,34 @@ func (u *unit) serve() {
 			}
 			if saving == nil {
 				saving = make(chan struct{})
-				go func() {
-					defer close(saving)
-					if paused {
-						u.verify()
-					}
-					u.saveAtRest()
-				}()
+				go u.rest(saving, paused)
+				paused = false
 			}
 		case <-saving:
 			saving = nil
 		}
 	}
 }
+
+// rest does what is due while nothing runs. It closes done.
+func (u *unit) rest(done chan<- struct{}, paused bool) {
+	defer close(done)
+	if paused {
+		u.verify()
+	}
+	u.saveAtRest()
+	// At rest, giving it up costs its clients a second. It gets a base then.
+	if segments, bytes, _ := u.lease.Held(); u.savedAt == u.mirror.appended() && (segments > manySegments || bytes > manyBytes) {
+		u.ask.Do(func() { close(u.asked) })
+	}
+}
+
+// A workspace whose log has become this long is given up when it is at rest: it takes the next owner a second to read so
+// many segments one by one, and the lease keeps so many bytes in memory.
+const (
+	manySegments = 4096
+	manyBytes    = 16 << 20
+)
 
 // pausedTime is after how long without a tick this process must have been stopped, so that others may have taken the
 // workspace over. Others wait that long for a node.

@@ -32,9 +32,10 @@ import (
 // prefix is what the names of snapshots begin with in the object store.
 const prefix = "snapshots/"
 
-// Save stores the directories, each under a name of its own, and returns the reference for Load. A directory that
-// does not exist is empty. Sockets, devices and pipes are left out; owners are not kept.
-func Save(ctx context.Context, store objects.Store, dirs map[string]string) (reference string, err error) {
+// Save stores directories, each under a name of its own, and returns the reference for Load. They are paths below base, and
+// nothing outside of base is read, whatever links lead there. A directory that does not exist is empty. Sockets, devices
+// and pipes are left out; owners are not kept.
+func Save(ctx context.Context, store objects.Store, base string, dirs map[string]string) (reference string, err error) {
 	// The name is known when all is packed, so the archive goes to a file first.
 	spool, err := os.CreateTemp("", "toold-snapshot-*")
 	if err != nil {
@@ -44,8 +45,13 @@ func Save(ctx context.Context, store objects.Store, dirs map[string]string) (ref
 	if err := os.Remove(spool.Name()); err != nil { // it lives as long as it is open
 		return "", err
 	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
 	sum := sha256.New()
-	if err := pack(ctx, io.MultiWriter(spool, sum), dirs); err != nil {
+	if err := pack(ctx, io.MultiWriter(spool, sum), root, dirs); err != nil {
 		return "", fmt.Errorf("the files cannot be packed: %w", err)
 	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
@@ -58,11 +64,16 @@ func Save(ctx context.Context, store objects.Store, dirs map[string]string) (ref
 	return reference, store.Put(ctx, prefix+reference, spool)
 }
 
-// Load replaces the directories by those of a snapshot. A directory that the snapshot does not have becomes empty.
+// Load replaces directories below base by those of a snapshot. A directory that the snapshot does not have becomes empty.
 // After an error their content is undefined.
-func Load(ctx context.Context, store objects.Store, reference string, dirs map[string]string) error {
+func Load(ctx context.Context, store objects.Store, reference, base string, dirs map[string]string) error {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, dir := range dirs {
-		if err := empty(dir); err != nil {
+		if err := Empty(root, dir); err != nil {
 			return err
 		}
 	}
@@ -72,7 +83,7 @@ func Load(ctx context.Context, store objects.Store, reference string, dirs map[s
 	}
 	defer stored.Close()
 	sum := sha256.New()
-	if err := unpack(io.TeeReader(stored, sum), dirs); err != nil {
+	if err := unpack(io.TeeReader(stored, sum), root, dirs); err != nil {
 		return fmt.Errorf("the snapshot %s cannot be unpacked: %w", reference, err)
 	}
 	return compare(sum, stored, reference)
@@ -94,70 +105,122 @@ func Delete(ctx context.Context, store objects.Store, reference string) error {
 	return store.Delete(ctx, prefix+reference)
 }
 
-// empty makes a directory, or removes what is in it.
-func empty(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if os.RemoveAll(path) == nil {
-			continue
-		}
-		// directories without permission to write, as package managers leave them
-		_ = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
-			if err == nil && e.IsDir() {
-				return os.Chmod(name, 0o700)
+// Empty makes a directory below root, with nothing in it. What is in its place, or on the way to it, and is not a directory
+// is removed, so that no link leads elsewhere.
+func Empty(root *os.Root, dir string) error {
+	for parent := dir; parent != "."; parent = filepath.Dir(parent) {
+		if info, err := root.Lstat(parent); err == nil && !info.IsDir() {
+			if err := root.Remove(parent); err != nil {
+				return err
 			}
-			return err
-		})
-		err = errors.Join(err, os.RemoveAll(path))
+		}
 	}
-	return err
+	if root.RemoveAll(dir) != nil {
+		// directories without permission to write, as package managers leave them
+		open(root, dir)
+		if err := root.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return root.MkdirAll(dir, 0o700)
+}
+
+// open makes a directory and those below it writable for their owner, as far as that works.
+func open(root *os.Root, dir string) {
+	if root.Chmod(dir, 0o700) != nil {
+		return
+	}
+	entries, _ := fs.ReadDir(root.FS(), filepath.ToSlash(dir))
+	for _, entry := range entries {
+		if entry.IsDir() {
+			open(root, filepath.Join(dir, entry.Name()))
+		}
+	}
 }
 
 // pack writes the archive. The same files give the same bytes.
-func pack(ctx context.Context, w io.Writer, dirs map[string]string) error {
+func pack(ctx context.Context, w io.Writer, base *os.Root, dirs map[string]string) error {
 	compressed, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return err
 	}
 	archive := tar.NewWriter(compressed)
-	p := packer{archive: archive, links: map[[2]uint64]string{}}
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {
-		err = errors.Join(err, filepath.WalkDir(dirs[name], func(path string, entry fs.DirEntry, err error) error {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it was removed meanwhile
-			} else if err != nil {
-				return err
-			}
-			relative, err := filepath.Rel(dirs[name], path)
-			if err != nil {
-				return err
-			}
-			return p.add(path, filepath.ToSlash(filepath.Join(name, relative)), entry)
-		}))
+		root, failed := base.OpenRoot(dirs[name])
+		if errors.Is(failed, fs.ErrNotExist) {
+			continue
+		}
+		if failed == nil {
+			p := packer{ctx: ctx, archive: archive, root: root, name: name, links: map[[2]uint64]string{}}
+			failed = errors.Join(p.walk("."), root.Close())
+		}
+		err = errors.Join(err, failed)
 	}
 	return errors.Join(err, archive.Close(), compressed.Close())
 }
 
+// A packer writes one directory to an archive.
 type packer struct {
+	ctx     context.Context
 	archive *tar.Writer
+	root    *os.Root
+	name    string
 	links   map[[2]uint64]string // files with several names: the first one, by device and inode
 }
 
-func (p *packer) add(path, name string, entry fs.DirEntry) error {
-	info, err := entry.Info()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+// walk adds a file or directory and what is below it. What is removed meanwhile is left out.
+func (p *packer) walk(path string) error {
+	if err := p.ctx.Err(); err != nil {
 		return err
 	}
-	header := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatPAX}
+	info, err := p.root.Lstat(path)
+	if err == nil {
+		err = p.add(path, info)
+	}
+	if err == nil && info.IsDir() {
+		err = p.walkDir(path, info)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (p *packer) walkDir(path string, info fs.FileInfo) error {
+	defer p.permit(path, info, 0o500)()
+	dir, err := p.root.Open(path)
+	if err != nil {
+		return err
+	}
+	names, err := dir.Readdirnames(-1)
+	_ = dir.Close()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := p.walk(filepath.Join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permit adds permissions that the owner needs to read a file or directory, until the returned function is called.
+func (p *packer) permit(path string, info fs.FileInfo, mode fs.FileMode) (restore func()) {
+	if info.Mode()&mode == mode || p.root.Chmod(path, info.Mode().Perm()|mode) != nil {
+		return func() {}
+	}
+	return func() { _ = p.root.Chmod(path, info.Mode()&modeBits) }
+}
+
+// modeBits are the bits of a mode that are kept.
+const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+func (p *packer) add(path string, info fs.FileInfo) (err error) {
+	header := &tar.Header{
+		Name: filepath.ToSlash(filepath.Join(p.name, path)), Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatPAX,
+	}
 	for bit, mode := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
 		if info.Mode()&bit != 0 {
 			header.Mode |= mode
@@ -167,10 +230,10 @@ func (p *packer) add(path, name string, entry fs.DirEntry) error {
 	case 0:
 		return p.addFile(path, header, info)
 	case fs.ModeDir:
-		header.Typeflag, header.Name = tar.TypeDir, name+"/"
+		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
 	case fs.ModeSymlink:
 		header.Typeflag, header.ModTime = tar.TypeSymlink, time.Time{} // which unpack could not set
-		if header.Linkname, err = os.Readlink(path); err != nil {
+		if header.Linkname, err = p.root.Readlink(path); err != nil {
 			return err
 		}
 	default:
@@ -188,11 +251,15 @@ func (p *packer) addFile(path string, header *tar.Header, info fs.FileInfo) erro
 		}
 		p.links[id] = header.Name
 	}
-	f, err := os.Open(path)
+	defer p.permit(path, info, 0o400)()
+	f, err := p.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that has taken its place blocks nothing
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(now, info) {
+		return errors.Join(err, fmt.Errorf("%q was replaced while it was stored", path))
+	}
 	header.Typeflag, header.Size = tar.TypeReg, info.Size()
 	if err := p.archive.WriteHeader(header); err != nil {
 		return err
@@ -210,7 +277,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // unpack writes the files of an archive below the directories. Each is opened below its directory, so that no name and
 // no link of the archive leads out of it.
-func unpack(r io.Reader, dirs map[string]string) error {
+func unpack(r io.Reader, base *os.Root, dirs map[string]string) error {
 	plain, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return err
@@ -219,7 +286,7 @@ func unpack(r io.Reader, dirs map[string]string) error {
 	u := unpacker{roots: map[string]*os.Root{}, times: map[string][]*tar.Header{}}
 	defer u.close()
 	for name, dir := range dirs {
-		if u.roots[name], err = os.OpenRoot(dir); err != nil {
+		if u.roots[name], err = base.OpenRoot(dir); err != nil {
 			return err
 		}
 	}
@@ -294,7 +361,7 @@ func (u *unpacker) take(header *tar.Header, content io.Reader) error {
 
 // dress sets mode and time.
 func (u *unpacker) dress(root *os.Root, path string, header *tar.Header) error {
-	return errors.Join(root.Chmod(path, header.FileInfo().Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)), root.Chtimes(path, header.ModTime, header.ModTime))
+	return errors.Join(root.Chmod(path, header.FileInfo().Mode()&modeBits), root.Chtimes(path, header.ModTime, header.ModTime))
 }
 
 // finish dresses the directories, the deepest first.

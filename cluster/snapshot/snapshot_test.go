@@ -81,15 +81,13 @@ func makeTree(t *testing.T, dir string) {
 func TestRoundTrip(t *testing.T) {
 	from, to, store := t.TempDir(), t.TempDir(), objects.Dir(t.TempDir())
 	makeTree(t, from)
-	dirs := func(dir string) map[string]string {
-		return map[string]string{"files": filepath.Join(dir, "a"), "home": filepath.Join(dir, "absent")}
-	}
-	reference, err := snapshot.Save(t.Context(), store, dirs(from))
+	dirs := map[string]string{"files": "a", "home": "absent"}
+	reference, err := snapshot.Save(t.Context(), store, from, dirs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second one replaces what is there, directories without permission to write too
-		if err := snapshot.Load(t.Context(), store, reference, dirs(to)); err != nil {
+		if err := snapshot.Load(t.Context(), store, reference, to, dirs); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(look(t, filepath.Join(from, "a")), look(t, filepath.Join(to, "a"))); diff != "" {
@@ -106,7 +104,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	var references [2]string
 	for i, dir := range []string{from, to} {
-		if references[i], err = snapshot.Save(t.Context(), store, map[string]string{"files": filepath.Join(dir, "a")}); err != nil {
+		if references[i], err = snapshot.Save(t.Context(), store, dir, map[string]string{"files": "a"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +114,7 @@ func TestRoundTrip(t *testing.T) {
 	if err := snapshot.Delete(t.Context(), store, reference); err != nil {
 		t.Fatal(err)
 	}
-	if err := snapshot.Load(t.Context(), store, reference, dirs(to)); !errors.Is(err, fs.ErrNotExist) {
+	if err := snapshot.Load(t.Context(), store, reference, to, dirs); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a snapshot that was deleted: %v", err)
 	}
 }
@@ -125,7 +123,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	from, to, bucket := t.TempDir(), t.TempDir(), t.TempDir()
 	makeTree(t, from)
 	store := objects.Dir(bucket)
-	reference, err := snapshot.Save(t.Context(), store, map[string]string{"files": from})
+	reference, err := snapshot.Save(t.Context(), store, from, map[string]string{"files": "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +138,71 @@ func TestDamagedSnapshot(t *testing.T) {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := snapshot.Load(t.Context(), store, reference, map[string]string{"files": to}); err == nil {
+		if err := snapshot.Load(t.Context(), store, reference, to, map[string]string{"files": "a"}); err == nil {
 			t.Errorf("%s: it was taken for whole", name)
 		}
 		t.Cleanup(func() { _ = os.Chmod(filepath.Join(to, "a/b"), 0o755) })
+	}
+}
+
+// TestLinksLeadNowhere: directories and files that were replaced by links are not followed out of the base.
+func TestLinksLeadNowhere(t *testing.T) {
+	base, outside, store := t.TempDir(), t.TempDir(), objects.Dir(t.TempDir())
+	secret := filepath.Join(outside, "secret")
+	for _, err := range []error{
+		os.WriteFile(secret, []byte("secret"), 0o600), os.MkdirAll(filepath.Join(base, "real"), 0o700), os.Symlink(outside, filepath.Join(base, "state")),
+		os.Symlink(secret, filepath.Join(base, "real", "link")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := snapshot.Save(t.Context(), store, base, map[string]string{"x": "state"}); err == nil {
+		t.Error("a directory was stored that is a link to elsewhere")
+	}
+	reference, err := snapshot.Save(t.Context(), store, base, map[string]string{"x": "real"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshot.Load(t.Context(), store, reference, base, map[string]string{"x": "state/inner"}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(secret); err != nil || string(text) != "secret" {
+		t.Errorf("the file outside holds %q, %v", text, err)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("outside are %v, %v", entries, err)
+	}
+	if target, err := os.Readlink(filepath.Join(base, "state", "inner", "link")); err != nil || target != secret {
+		t.Errorf("the link leads to %q, %v", target, err)
+	}
+}
+
+// TestWithoutPermission stores what its owner may not read, and replaces what its owner may not write.
+func TestWithoutPermission(t *testing.T) {
+	base, store := t.TempDir(), objects.Dir(t.TempDir())
+	in := func(name string) string { return filepath.Join(base, name) }
+	for _, err := range []error{
+		os.MkdirAll(in("a/closed"), 0o700), os.WriteFile(in("a/closed/file"), []byte("text"), 0o600),
+		os.Chmod(in("a/closed/file"), 0), os.Chmod(in("a/closed"), 0),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(in("a/closed"), 0o700) })
+	dirs := map[string]string{"a": "a"}
+	reference, err := snapshot.Save(t.Context(), store, base, dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(in("a/closed")); err != nil || info.Mode().Perm() != 0 {
+		t.Errorf("the directory's mode is %v, %v", info.Mode(), err)
+	}
+	if err := snapshot.Load(t.Context(), store, reference, base, dirs); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := snapshot.Save(t.Context(), store, base, dirs); again != reference || err != nil {
+		t.Errorf("the copy has the reference %q, %v; want %q", again, err, reference)
 	}
 }

@@ -32,6 +32,16 @@ func archive(t testing.TB, headers ...*tar.Header) []byte {
 	return text.Bytes()
 }
 
+func rootOf(t testing.TB, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
 // TestNothingLeadsOut unpacks archives that want to write outside their directory.
 func TestNothingLeadsOut(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -42,7 +52,7 @@ func TestNothingLeadsOut(t *testing.T) {
 		"a second name":     {{Name: "files/l", Typeflag: tar.TypeLink, Linkname: "files/../../etc/passwd"}},
 		"a device":          {{Name: "files/d", Typeflag: tar.TypeChar}},
 	} {
-		if err := unpack(bytes.NewReader(archive(t, headers...)), map[string]string{"files": t.TempDir()}); err == nil {
+		if err := unpack(bytes.NewReader(archive(t, headers...)), rootOf(t, t.TempDir()), map[string]string{"files": "."}); err == nil {
 			t.Errorf("%s: it was unpacked", name)
 		}
 		if _, err := os.Lstat(outside); err == nil {
@@ -60,8 +70,9 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.Mkdir(files, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		_ = unpack(bytes.NewReader(text), map[string]string{"files": files})
-		_ = empty(files) // so that the test can remove it
+		root := rootOf(t, dir)
+		_ = unpack(bytes.NewReader(text), root, map[string]string{"files": "files"})
+		_ = Empty(root, "files") // so that the test can remove it
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 			t.Errorf("%v, %v beside the directory", entries, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -349,15 +350,19 @@ func (p *Part) signal(s syscall.Signal) {
 	}
 }
 
-// freePorts returns ports of loopback that were free a moment ago.
+// freePorts returns ports of loopback that were free a moment ago. They are below those that systems choose for connections
+// and for listeners that name none, so that nothing of the cluster takes them before its parts do.
 func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 100 * n {
+		port := 20_000 + rand.IntN(12_000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return nil, err
+			continue
 		}
 		defer l.Close() // all of them together, so that they differ
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
 	}
-	return ports, nil
+	return nil, errors.New("no free ports were found")
 }
