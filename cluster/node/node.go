@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toold/toold/cluster/cell"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/members"
@@ -66,7 +67,8 @@ type Node struct {
 	units map[log.Workspace]*unit // those that are here, or are being taken over or given up
 }
 
-// Open returns a node with no workspaces.
+// Open returns a node with no workspaces. It fails where the program cannot run in a cell: such a node would take workspaces
+// over and serve none.
 func Open(config Config) (*Node, error) {
 	for _, d := range []struct {
 		into  *time.Duration
@@ -94,8 +96,38 @@ func Open(config Config) (*Node, error) {
 		config.Hide = append(config.Hide, real)
 	}
 	n := &Node{Config: config, store: lease.Store{Log: config.Log, Blobs: objects.Blobs{Store: config.Objects, Prefix: "payloads/"}}, units: map[log.Workspace]*unit{}}
+	if err := n.tryCell(); err != nil {
+		return nil, fmt.Errorf("no workspace could run here: %w", err)
+	}
 	n.lost, n.lose = context.WithCancel(context.Background())
 	return n, nil
+}
+
+// tryCell runs the program in a cell for its version.
+func (n *Node) tryCell() error {
+	dir, err := os.MkdirTemp(n.Dir, "trial-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	output, err := os.Create(filepath.Join(dir, "output"))
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	if err := os.WriteFile(filepath.Join(dir, "program"), nil, 0o700); err != nil { // the place of the program
+		return err
+	}
+	c, err := cell.Start(cell.Config{Workspace: dir, Home: dir, Tmp: dir, Own: dir, Hide: n.Hide, Program: n.Program, Args: []string{"--version"}}, output)
+	if err != nil {
+		return err
+	}
+	<-c.Done()
+	text, _ := os.ReadFile(output.Name())
+	if c.Err() != nil {
+		return fmt.Errorf("%s --version in a cell: %w: %s", n.Program, c.Err(), text)
+	}
+	return nil
 }
 
 // realPath returns an absolute path without links: only such a one can be hidden.

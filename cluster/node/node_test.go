@@ -95,6 +95,17 @@ func (c *cluster) dies(node string) {
 	c.dead[node] = true
 }
 
+// shortDir returns a temporary directory below which sockets can be.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // A machine is a node that serves.
 type machine struct {
 	*node.Node
@@ -104,13 +115,8 @@ type machine struct {
 
 func (c *cluster) start(name string, change ...func(*node.Config)) *machine {
 	c.t.Helper()
-	dir, err := os.MkdirTemp("", "tn") // sockets have short paths
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	config := node.Config{
-		Name: name, Dir: dir, Program: program, Hide: []string{c.certs}, Log: c.log, Objects: c.objects, Alive: c.alive, Drain: 5 * time.Second,
+		Name: name, Dir: shortDir(c.t), Program: program, Hide: []string{c.certs}, Log: c.log, Objects: c.objects, Alive: c.alive, Drain: 5 * time.Second,
 		Logger: zaptest.NewLogger(c.t, zaptest.Level(zap.InfoLevel)), Snapshots: c.snapshots,
 	}
 	for _, f := range change {
@@ -320,11 +326,7 @@ func TestLost(t *testing.T) {
 func TestRestarted(t *testing.T) {
 	c := newCluster(t, "a")
 	c.snapshots = time.Hour
-	dir, err := os.MkdirTemp("", "tn")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortDir(t)
 	in := func(config *node.Config) { config.Dir = dir }
 	a := c.start("a", in)
 	k := a.attach(0)
@@ -344,6 +346,17 @@ func TestRestarted(t *testing.T) {
 	}
 	if !c.saved() {
 		t.Error("the files were not stored when the workspace was given up")
+	}
+}
+
+// TestUnusableProgram: a node that could serve nothing does not begin.
+func TestUnusableProgram(t *testing.T) {
+	config := node.Config{Name: "a", Dir: shortDir(t), Program: "/bin/false", Log: &log.Memory{}, Objects: objects.Dir(t.TempDir()), Logger: zap.NewNop()}
+	if _, err := node.Open(config); err == nil || !strings.Contains(err.Error(), "/bin/false --version in a cell") {
+		t.Errorf("the error is %v", err)
+	}
+	if entries, err := os.ReadDir(config.Dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v are left", entries, err)
 	}
 }
 
