@@ -8,7 +8,8 @@
 // caught up.
 //
 // A record is written to the operating system before a reader sees it, so
-// kill -9 loses no record that was seen.
+// kill -9 loses no record that was seen. With a [Mirror] it is in another place
+// as well before a reader sees it, and [Store.Apply] builds a journal from there.
 //
 // It does not know what a record means: kinds, call keys and bodies are the
 // caller's, stored and returned as they are. It does not decide what to keep:

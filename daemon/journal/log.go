@@ -144,7 +144,8 @@ func (l *Log) Last() uint64 {
 }
 
 // Seal ends the log: it takes no more records, what was enqueued before is
-// still written, and everything stays readable. Sealing twice is not an error.
+// still written, and everything stays readable. Sealing twice is not an error. With
+// a mirror it returns when the mirror has it.
 func (l *Log) Seal() error { return l.seal(time.Now()) }
 
 func (l *Log) seal(at time.Time) error {
