@@ -3,7 +3,9 @@ package node_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -346,6 +349,50 @@ func TestRestarted(t *testing.T) {
 	}
 	if !c.saved() {
 		t.Error("the files were not stored when the workspace was given up")
+	}
+}
+
+// A brokenStore stores nothing while it is broken.
+type brokenStore struct {
+	objects.Store
+	broken atomic.Bool
+	failed chan struct{} // one slot
+}
+
+func (s *brokenStore) Put(ctx context.Context, name string, r io.Reader) error {
+	if s.broken.Load() {
+		select {
+		case s.failed <- struct{}{}:
+		default:
+		}
+		return errors.New("the store is broken")
+	}
+	return s.Store.Put(ctx, name, r)
+}
+
+// TestDrainWaitsForTheObjectStore: a drained node keeps a workspace until its files are stored.
+func TestDrainWaitsForTheObjectStore(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	c.snapshots = time.Hour
+	store := &brokenStore{Store: c.objects, failed: make(chan struct{}, 1)}
+	store.broken.Store(true)
+	a, b := c.start("a", func(config *node.Config) { config.Objects = store }), c.start("b")
+	k := a.attach(0)
+	k.bash("1", "echo text >file")
+	wantStart(t, k.result("1"), "OK")
+	a.SetDraining(true)
+	<-store.failed
+	if load := a.Load(); load.Workspaces != 1 {
+		t.Errorf("the node has %d workspaces while it cannot store the files", load.Workspaces)
+	}
+	store.broken.Store(false)
+	if err := a.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := b.attach(k.last)
+	again.bash("2", "cat file")
+	if told := again.result("2"); told != "OK text" {
+		t.Errorf("the result is %q", told)
 	}
 }
 

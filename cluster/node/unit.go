@@ -280,13 +280,33 @@ func (u *unit) end() error {
 	if err := errors.Join(u.mirror.fault(), u.cell.Err()); err != nil {
 		return err
 	}
-	if err := u.save(u.lost); err != nil {
+	if err := u.saveAtEnd(); err != nil {
 		return err
 	}
 	if err := u.base(u.lost); err != nil {
 		return err
 	}
 	return u.lease.Release(u.lost)
+}
+
+// Between two tries to store the files of a workspace that is to go elsewhere the node waits so long.
+const saveWait = time.Second
+
+// saveAtEnd stores the files. A node that is drained tries until it succeeds or is killed, so that nothing stays behind; another
+// one has its workspace on its own disk when it is asked for it again.
+func (u *unit) saveAtEnd() error {
+	for {
+		err := u.save(u.lost)
+		if err == nil || !u.node.Draining() {
+			return err
+		}
+		u.log.Warn("the workspace's files could not be stored", zap.Error(err))
+		select {
+		case <-time.After(saveWait):
+		case <-u.lost.Done():
+			return err
+		}
+	}
 }
 
 // atRest reports whether no call and no background task runs.
