@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -95,6 +96,19 @@ func (c *common) connect(id *identity.Identity) (*nats.Conn, jetstream.JetStream
 		return nil, nil, err
 	}
 	return conn, js, nil
+}
+
+// checkVersion returns an error for a NATS server that is older than 2.15.2: only from then on a leader that was replaced
+// cannot acknowledge an append.
+func checkVersion(version string) error {
+	var found [3]int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &found[0], &found[1], &found[2]); err != nil {
+		return fmt.Errorf("the NATS server's version %q is not known: %w", version, err)
+	}
+	if slices.Compare(found[:], []int{2, 15, 2}) < 0 {
+		return fmt.Errorf("the NATS server has the version %s, and a cluster needs 2.15.2 or newer", version)
+	}
+	return nil
 }
 
 func (c *common) members(conn *nats.Conn, js jetstream.JetStream, id *identity.Identity) members.Config {

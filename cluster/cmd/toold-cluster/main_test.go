@@ -141,6 +141,14 @@ func TestOperator(t *testing.T) {
 	o.run("drain", first, "--undo")
 }
 
+func TestVersionOfNATS(t *testing.T) {
+	for version, ok := range map[string]bool{"2.15.2": true, "2.16.0-preview.1": true, "3.0.0": true, "2.15.1": false, "2.9.30": false, "": false, "x": false} {
+		if err := checkVersion(version); (err == nil) != ok {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+}
+
 // TestWrongUse: what is missing is named, and what to do.
 func TestWrongUse(t *testing.T) {
 	program, _ := programs(t)

@@ -88,6 +88,9 @@ func (f *nodeFlags) run() error {
 	if err := patiently(ctx, log, "register the node", func(ctx context.Context) error { return members.Register(ctx, config, f.name, address) }); err != nil {
 		return err
 	}
+	if err := checkVersion(conn.ConnectedServerVersion()); err != nil {
+		return err
+	}
 	if err := patiently(ctx, log, "see the other nodes", func(try context.Context) (err error) { view, err = members.Open(try, config); return err }); err != nil {
 		return err
 	}
