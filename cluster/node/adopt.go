@@ -101,7 +101,15 @@ func (u *unit) prepare(ctx context.Context, view *lease.View, current bool) erro
 	if err := u.furnish(); err != nil {
 		return err
 	}
-	if err := u.rebuild(ctx, view, lost); err != nil {
+	err := u.rebuild(ctx, view, lost, apply)
+	if errors.Is(err, journal.ErrHole) {
+		// the log has lost something in the middle: what is left goes on under numbers of its own
+		u.log.Error("the workspace's log has lost records: the numbers of those after them are others now", zap.Error(err))
+		if err = u.furnish(); err == nil {
+			err = u.rebuild(ctx, view, lost, applyAnyway)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the workspace's journal cannot be built: %w", err)
 	}
 	return nil
@@ -175,8 +183,33 @@ func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 	return nil
 }
 
+// An applier makes the change in a store.
+type applier struct {
+	apply func(store *journal.Store, change journal.Change) error
+	fresh bool // numbers are others than clients have seen, so the journal gets an epoch of its own
+}
+
+var (
+	apply       = applier{(*journal.Store).Apply, false}
+	applyAnyway = applier{closeUp, true}
+)
+
+// closeUp makes a change that may begin behind the end of its log, with the next numbers.
+func closeUp(store *journal.Store, change journal.Change) error {
+	err := store.Apply(change)
+	if !errors.Is(err, journal.ErrHole) {
+		return err
+	}
+	l, err := store.Log(change.Log)
+	if err != nil {
+		return err
+	}
+	change.First = l.Last() + 1
+	return store.Apply(change)
+}
+
 // rebuild builds the daemon's journal from the payloads, and has the daemon tell what is lost.
-func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses) error {
+func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses, with applier) error {
 	var store *journal.Store
 	for payload, err := range view.Payloads(ctx) {
 		var request tooldv1.AppendChangesRequest
@@ -185,14 +218,14 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses) erro
 		}
 		if err == nil && store == nil {
 			config := journal.Config{Epoch: request.GetEpoch(), Unsynced: true}
-			if view.Diverged() > 0 {
+			if with.fresh || view.Diverged() > 0 {
 				config.Epoch = "" // numbers may mean other records than clients have seen
 			}
 			store, err = journal.Open(filepath.Join(u.dir, journalName), config)
 		}
 		if err == nil {
 			lost.note(payload, &request)
-			err = apply(store, &request)
+			err = with.all(store, &request)
 		}
 		if err != nil {
 			if store != nil {
@@ -207,11 +240,11 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses) erro
 	return errors.Join(lost.tell(store), store.Close())
 }
 
-func apply(store *journal.Store, request *tooldv1.AppendChangesRequest) error {
+func (a applier) all(store *journal.Store, request *tooldv1.AppendChangesRequest) error {
 	for _, wire := range request.GetChanges() {
 		change, err := mirror.Decode(wire)
 		if err == nil {
-			err = store.Apply(change)
+			err = a.apply(store, change)
 		}
 		if err != nil {
 			return err

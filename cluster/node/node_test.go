@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -350,6 +351,41 @@ func TestRestarted(t *testing.T) {
 	if !c.saved() {
 		t.Error("the files were not stored when the workspace was given up")
 	}
+}
+
+// TestHoleInTheLog: a log that has lost a segment in the middle is taken over all the same, with numbers of its own.
+func TestHoleInTheLog(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	a := c.start("a")
+	k := a.attach(0)
+	for _, id := range []string{"1", "2", "3"} {
+		k.bash(id, "echo "+id)
+		wantStart(t, k.result(id), "OK")
+	}
+	c.dies("a")
+	a.Kill()
+	w, pos := log.Workspace{Principal: "alice", Name: "w"}, log.Pos(0)
+	var kept [][]byte
+	for s, err := range c.log.Read(t.Context(), w, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, s.Data)
+	}
+	kept = slices.Delete(kept, len(kept)/2, len(kept)/2+1)
+	c.log = &log.Memory{}
+	for _, data := range kept {
+		var err error
+		if pos, err = c.log.Append(t.Context(), w, pos, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := c.start("b").attach(0)
+	if again.attached.GetEpoch() == k.attached.GetEpoch() {
+		t.Error("the numbers are taken for the same")
+	}
+	again.bash("4", "echo 4")
+	wantStart(t, again.result("4"), "OK 4")
 }
 
 // A brokenStore stores nothing while it is broken.

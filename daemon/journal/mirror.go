@@ -22,6 +22,9 @@ import (
 // What a mirror is given must not be modified. epoch is the store's.
 type Mirror func(epoch string, changes []Change) error
 
+// ErrHole is returned by Apply if changes before are missing.
+var ErrHole = errors.New("journal: changes are missing")
+
 // A Change is what was committed in one log at once. Those of a store, in order, build it again:
 // see [Store.Apply].
 type Change struct {
@@ -72,8 +75,8 @@ func (l *Log) reportEnd(sealed time.Time, removed bool) error {
 
 // Apply makes the change in this store. Changes come in the order in which a mirror was given them,
 // or [Store.Export] has returned them; entries that are there already are skipped, so that what was
-// applied in part can be applied again. A change that begins behind the end of its log is
-// refused.
+// applied in part can be applied again. It returns an error that wraps [ErrHole] for a change that
+// begins behind the end of its log.
 func (s *Store) Apply(c Change) error {
 	l, err := s.Log(c.Log)
 	switch {
@@ -93,7 +96,7 @@ func (s *Store) Apply(c Change) error {
 	}
 	next := l.Last() + 1
 	if c.First > next {
-		return fmt.Errorf("journal: a change of the log %q begins at %d, and the log goes on with %d", c.Log, c.First, next)
+		return fmt.Errorf("%w: a change of the log %q begins at %d, and the log goes on with %d", ErrHole, c.Log, c.First, next)
 	}
 	if entries := c.Entries[min(next-min(c.First, next), uint64(len(c.Entries))):]; len(entries) > 0 {
 		if _, err := l.Append(entries...); err != nil {
