@@ -3,12 +3,12 @@ package node
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net"
 	"os"
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -39,7 +39,7 @@ type mirrorServer struct {
 
 // serveMirror serves on a socket until stop is called. lost ends when the unit is to end at once.
 func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorServer, error) {
-	listener, err := net.Listen("unix", socket)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
@@ -53,27 +53,45 @@ func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorSe
 	tooldv1.RegisterJournalMirrorServiceServer(m.server, m)
 	go func() {
 		defer close(m.served)
-		_ = m.server.Serve(&hidden{listener, socket})
+		_ = m.server.Serve(&daemonListener{UnixListener: listener})
 	}()
 	return m, nil
 }
 
-// A hidden listener removes its socket when the daemon has connected, so that commands in the cell find none.
-type hidden struct {
-	net.Listener
-	socket string
+// A daemonListener accepts connections of one process only, the first one that connects: that is the daemon, which can run no
+// command before. It may connect again, for instance when this process was stopped while it tried.
+type daemonListener struct {
+	*net.UnixListener
+	daemon int32 // its process; 0: it has not connected yet
 }
 
-// Accept accepts the daemon's connection, and waits from then on in vain.
-func (h *hidden) Accept() (net.Conn, error) {
-	conn, err := h.Listener.Accept()
-	if err == nil {
-		err = os.Remove(h.socket)
+// Accept returns the next connection of the daemon, and closes those of commands.
+func (l *daemonListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if pid := peer(conn); pid > 0 && (l.daemon == 0 || l.daemon == pid) {
+			l.daemon = pid
+			return conn, nil
+		}
+		_ = conn.Close()
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+}
+
+// peer returns the process at the other end, 0 if it is not known.
+func peer(conn *net.UnixConn) (pid int32) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0
 	}
-	return conn, err
+	_ = raw.Control(func(fd uintptr) { // it fails only for a closed connection
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = cred.Pid
+		}
+	})
+	return pid
 }
 
 // stop ends the server.

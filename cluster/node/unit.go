@@ -165,9 +165,12 @@ func (u *unit) start() error {
 	return err
 }
 
+// startTime is how long a daemon may take until it serves; it waits for the log meanwhile. Then the next request tries again.
+const startTime = time.Minute
+
 // awaitDaemon waits until the daemon serves.
 func (u *unit) awaitDaemon() error {
-	ctx, cancel := context.WithCancel(u.lost)
+	ctx, cancel := context.WithTimeout(u.lost, startTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, u.cell.Kill)
 	defer stop()
@@ -185,7 +188,7 @@ func (u *unit) awaitDaemon() error {
 		}
 		if ctx.Err() != nil {
 			text, _ := os.ReadFile(u.in("daemon.log"))
-			return errors.Join(errors.New("the workspace's daemon has ended while it was started: "+string(text[max(0, len(text)-1000):])), u.mirror.fault())
+			return errors.Join(errors.New("the workspace's daemon has ended while it was started, or takes too long: "+string(text[max(0, len(text)-1000):])), u.mirror.fault())
 		}
 	}
 }
