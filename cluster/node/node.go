@@ -52,11 +52,11 @@ type Config struct {
 	Snapshots time.Duration
 }
 
-// Node is a running node. Open makes one; Serve in grpc.go answers gateways.
+// Node is a running node. Open makes one; its Server answers gateways.
 type Node struct {
 	Config
 	store    lease.Store
-	lost     context.Context // ends with Close: nothing waits for the log any more
+	lost     context.Context // ends with Kill and Shutdown: nothing waits for the log any more
 	lose     context.CancelFunc
 	draining atomic.Bool
 	working  sync.WaitGroup // the goroutines of workspaces
@@ -184,6 +184,9 @@ func (n *Node) Kill() {
 	}
 	n.working.Wait()
 }
+
+// Wait returns when nothing reads from gateways any more. It is called after the servers have stopped.
+func (n *Node) Wait() { n.reading.Wait() }
 
 func (n *Node) all() (all []*unit) {
 	n.mu.Lock()

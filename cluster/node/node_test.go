@@ -157,6 +157,7 @@ func (c *cluster) start(name string, change ...func(*node.Config)) *machine {
 		n.Kill()
 		server.Stop()
 		serving.Wait()
+		n.Wait()
 	})
 	return m
 }

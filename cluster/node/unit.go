@@ -69,9 +69,12 @@ func (u *unit) in(name string) string { return filepath.Join(u.dir, name) }
 
 // giveUp has the unit given up, and returns when that is done.
 func (u *unit) giveUp() {
-	u.ask.Do(func() { close(u.asked) })
+	u.askEnd()
 	<-u.gone
 }
+
+// askEnd has the unit given up, and returns at once.
+func (u *unit) askEnd() { u.ask.Do(func() { close(u.asked) }) }
 
 // open opens an RPC to the daemon. It returns an error with the code Unavailable if the daemon has ended or is to end.
 func (u *unit) open(ctx context.Context, method string) (grpc.ClientStream, error) {
@@ -251,7 +254,7 @@ func (u *unit) rest(done chan<- struct{}, paused bool) {
 	u.saveAtRest()
 	// At rest, giving it up costs its clients a second. It gets a base then.
 	if segments, bytes, _ := u.lease.Held(); u.savedAt == u.mirror.appended() && (segments > manySegments || bytes > manyBytes) {
-		u.ask.Do(func() { close(u.asked) })
+		u.askEnd()
 	}
 }
 

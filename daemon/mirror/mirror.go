@@ -51,7 +51,6 @@ var ErrClosed = errors.New("the daemon no longer waits for the mirror of its jou
 // there.
 func Connect(socket string) (*Client, error) {
 	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode says who may
-		grpc.WithIdleTimeout(0), // the mirror may take one connection only
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxMessage)))
 	if err != nil {
 		return nil, err

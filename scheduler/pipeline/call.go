@@ -362,3 +362,15 @@ func (c *Call) Written() (paths []string) {
 	}
 	return paths
 }
+
+// recordStart records that the call begins to act. Before a client can see that, an interrupt does not stop the call any more whose
+// tool is to finish; one that has come before ends it here.
+func recordStart(ctx context.Context, c *Call, tier sandbox.Tier) error {
+	c.started.Store(true)
+	err := context.Cause(ctx)
+	if err == nil {
+		err = c.session.Start(c, Started{Tier: tier, Verdict: c.verdict})
+	}
+	c.started.Store(err == nil)
+	return err
+}

@@ -259,18 +259,6 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	return settle(ctx, result, err, ran).confined(confined, c.rights.UserFile)
 }
 
-// recordStart records that the call begins to act. Before a client can see that, an interrupt does not stop the call any more whose
-// tool is to finish; one that has come before ends it here.
-func recordStart(ctx context.Context, c *Call, tier sandbox.Tier) error {
-	c.started.Store(true)
-	err := context.Cause(ctx)
-	if err == nil {
-		err = c.session.Start(c, Started{Tier: tier, Verdict: c.verdict})
-	}
-	c.started.Store(err == nil)
-	return err
-}
-
 // carryOut runs the action. What other programs do in it sees the disk, and not what is unsaved in editors.
 func (c *Call) carryOut(ctx context.Context, env *tools.Env) (tools.Result, error) {
 	defer trace.StartRegion(ctx, "act").End()

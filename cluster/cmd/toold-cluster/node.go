@@ -123,6 +123,7 @@ func serveNode[Signal any](ctx context.Context, n *node.Node, server *grpc.Serve
 	var serving sync.WaitGroup
 	failed := make(chan error, 1)
 	serving.Go(func() { failed <- server.Serve(listener) })
+	defer n.Wait()
 	defer serving.Wait()
 	defer server.Stop()
 	look := time.NewTicker(announceEvery)
