@@ -107,7 +107,7 @@ func (c *Cell) run(started chan<- error) {
 	close(c.done)
 }
 
-// readAll returns what process 1 says: nothing if the program runs.
+// readAll returns what process 1 reports: nothing if the program runs.
 func readAll(in *os.File) (string, error) {
 	why := make([]byte, 4096)
 	n, err := in.Read(why)

@@ -1,4 +1,4 @@
-// The methods of the contract, and what a request says about where it belongs.
+// The methods of the contract, and the fields of a request from which its workspace follows.
 
 package gateway
 

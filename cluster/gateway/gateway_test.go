@@ -286,7 +286,7 @@ func TestNoNode(t *testing.T) {
 	_, err := toold.Open(t.Context(), c.dial("anna", hasty), attach)
 	refused(t, err, codes.Unavailable, "no_node")
 	if !slices.ContainsFunc(status.Convert(err).Details(), func(d any) bool { _, is := d.(*errdetails.RetryInfo); return is }) {
-		t.Errorf("%v says not when to try again", err)
+		t.Errorf("%v has no RetryInfo", err)
 	}
 	started := make(chan error, 1)
 	go func() {

@@ -14,7 +14,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A call is an RPC to whichever node has a workspace.
+// A call is an RPC to the node that has a workspace.
 type call struct {
 	principal string
 	workspace string

@@ -1,4 +1,4 @@
-// Package identity says who is who in a cluster: it makes and loads the
+// Package identity authenticates the machines and users of a cluster: it makes and loads the
 // certificates of gateways, nodes and administrators, authenticates users at a
 // gateway, and lets a gateway tell a node for which principal it calls.
 //

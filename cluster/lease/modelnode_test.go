@@ -295,7 +295,7 @@ func (n *node) ends(last log.Segment) {
 	n.answered()
 }
 
-// answered looks at what the chain now says.
+// answered checks the chain after an answer.
 func (n *node) answered() {
 	w := n.world
 	n.waits = false

@@ -41,7 +41,7 @@ type Log interface {
 	// survive what the log promises to survive, a *[FencedError] if prev is not
 	// the end, and [ErrBusy] if another append to the workspace is under way.
 	// After any other error the segment may be stored or not: only a repeated
-	// Append with the same prev tells. If it was stored before, that returns a
+	// Append with the same prev settles it. If it was stored before, that returns a
 	// *FencedError whose Last is the segment itself. Data is not empty and at most
 	// [MaxSegment] large.
 	Append(ctx context.Context, w Workspace, prev Pos, data []byte) (Pos, error)

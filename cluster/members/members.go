@@ -1,4 +1,4 @@
-// Package members tells which nodes of a cluster live, and which of them to
+// Package members reports which nodes of a cluster live, and which of them to
 // prefer for a workspace.
 //
 // A node announces itself by a message each 2 s. A node that was not heard for
@@ -6,7 +6,7 @@
 // nodes and whether they are to be drained stand in the bucket toold_nodes.
 //
 // Nothing here is a lease: who owns a workspace is decided by the workspace's
-// log alone. A wrong answer, for instance since a clock has jumped, delays calls
+// log only. A wrong answer, for instance since a clock has jumped, delays calls
 // and loses nothing.
 package members
 

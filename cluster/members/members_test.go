@@ -113,7 +113,7 @@ func TestSilence(t *testing.T) {
 	until(m, func() bool { node, _ := m.Node("n1"); return node.Address == "127.0.0.1:2" })
 }
 
-// A node is drained when it says so, not when it is asked to: it may have got a
+// A node is drained when it announces that, not when it is asked to: it may have got a
 // workspace since it was last heard.
 func TestDrained(t *testing.T) {
 	config := soon(t)

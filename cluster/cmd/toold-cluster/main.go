@@ -2,7 +2,7 @@
 
 // Command toold-cluster serves toold's contract on many machines: "node" runs
 // workspaces, "gateway" lets users in, NATS JetStream keeps the logs of
-// workspaces. docs/cluster.md tells an operator how to begin.
+// workspaces. docs/cluster.md is for operators.
 package main
 
 import (

@@ -143,7 +143,7 @@ and pos < (select max(pos) from toold_segments where principal = $1 and name = $
 	return unknown(err)
 }
 
-// unknown wraps an error after which nobody can tell whether anything was
+// unknown wraps an error after which it is not known whether anything was
 // stored.
 func unknown(err error) error {
 	if err == nil {

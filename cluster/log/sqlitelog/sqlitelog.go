@@ -170,7 +170,7 @@ func (l *Log) run(query string, each func(log.Segment), w log.Workspace, more ..
 	return sqlitex.Execute(l.conn, query, options)
 }
 
-// unknown wraps an error of the database, after which nobody can tell whether
+// unknown wraps an error of the database, after which it is not known whether
 // anything was stored.
 func unknown(err error) error {
 	if _, fenced := err.(*log.FencedError); err == nil || fenced { //nolint:errorlint // it is our own, unwrapped
