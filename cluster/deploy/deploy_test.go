@@ -105,13 +105,13 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// checkNode checks what a cell needs of its pod.
+// checkNode checks what a container needs of its pod.
 func checkNode(t *testing.T, name string, pod *corev1.PodSpec) {
 	security, own := pod.SecurityContext, pod.Containers[0].SecurityContext
 	if pod.HostUsers == nil || *pod.HostUsers || *own.ProcMount != corev1.UnmaskedProcMount ||
 		security.SeccompProfile.Type != corev1.SeccompProfileTypeUnconfined || security.AppArmorProfile.Type != corev1.AppArmorProfileTypeUnconfined ||
 		!*security.RunAsNonRoot || len(own.Capabilities.Add) > 0 {
-		t.Errorf("in a pod of %s no cell can be made, or it has more than it needs", name)
+		t.Errorf("in a pod of %s no container can be made, or it has more than it needs", name)
 	}
 	if *pod.TerminationGracePeriodSeconds <= 60 {
 		t.Errorf("a pod of %s is killed before it has given its workspaces up", name)

@@ -64,7 +64,7 @@ func (c *client) attach() *tooldv1.Attach {
 		SessionId: c.name, Roots: []string{"workspace:" + c.workspace},
 		Options: &tooldv1.Options{
 			PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum(),
-			SettingsJson:   new(`{"sandbox": {"enabled": false}}`), // so that commands reach the ledger; the cell remains
+			SettingsJson:   new(`{"sandbox": {"enabled": false}}`), // so that commands reach the ledger; the container remains
 		},
 	}
 }

@@ -23,7 +23,7 @@ import (
 // A payload of a workspace's log is an AppendChangesRequest of the daemon's journal, as it was sent. Those of a base have the
 // changes that build the journal from nothing.
 
-// What a unit's directory holds beside the parts of the cell.
+// What a unit's directory holds beside the parts of the container.
 const (
 	markerName  = "files.json" // whose state the files are
 	journalName = "own/state/journal"

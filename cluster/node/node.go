@@ -1,10 +1,10 @@
 // Package node runs the workspaces of one machine of a cluster: it takes a
 // workspace over when a gateway asks for it and no other node has it, runs a
-// toold daemon for it in a cell, stores what that daemon's journal commits in the
+// toold daemon for it in a container, stores what that daemon's journal commits in the
 // workspace's log before clients see it, and gives the workspace up when it is
 // not used.
 //
-// One daemon serves one workspace, so that the end of the daemon's cell is the
+// One daemon serves one workspace, so that the end of the daemon's container is the
 // end of everything in the workspace. It does not know what a call is.
 package node
 
@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/members"
@@ -67,7 +67,7 @@ type Node struct {
 	units map[log.Workspace]*unit // those that are here, or are being taken over or given up
 }
 
-// Open returns a node with no workspaces. It fails where the program cannot run in a cell: such a node would take workspaces
+// Open returns a node with no workspaces. It fails where the program cannot run in a container: such a node would take workspaces
 // over and serve none.
 func Open(config Config) (*Node, error) {
 	for _, d := range []struct {
@@ -96,15 +96,15 @@ func Open(config Config) (*Node, error) {
 		config.Hide = append(config.Hide, real)
 	}
 	n := &Node{Config: config, store: lease.Store{Log: config.Log, Blobs: objects.Blobs{Store: config.Objects, Prefix: "payloads/"}}, units: map[log.Workspace]*unit{}}
-	if err := n.tryCell(); err != nil {
+	if err := n.tryContainer(); err != nil {
 		return nil, fmt.Errorf("no workspace could run here: %w", err)
 	}
 	n.lost, n.lose = context.WithCancel(context.Background())
 	return n, nil
 }
 
-// tryCell runs the program in a cell for its version.
-func (n *Node) tryCell() error {
+// tryContainer runs the program in a container for its version.
+func (n *Node) tryContainer() error {
 	dir, err := os.MkdirTemp(n.Dir, "trial-")
 	if err != nil {
 		return err
@@ -118,14 +118,14 @@ func (n *Node) tryCell() error {
 	if err := os.WriteFile(filepath.Join(dir, "program"), nil, 0o700); err != nil { // the place of the program
 		return err
 	}
-	c, err := cell.Start(cell.Config{Workspace: dir, Home: dir, Tmp: dir, Own: dir, Hide: n.Hide, Program: n.Program, Args: []string{"--version"}}, output)
+	c, err := container.Start(container.Config{Workspace: dir, Home: dir, Tmp: dir, Own: dir, Hide: n.Hide, Program: n.Program, Args: []string{"--version"}}, output)
 	if err != nil {
 		return err
 	}
 	<-c.Done()
 	text, _ := os.ReadFile(output.Name())
 	if c.Err() != nil {
-		return fmt.Errorf("%s --version in a cell: %w: %s", n.Program, c.Err(), text)
+		return fmt.Errorf("%s --version in a container: %w: %s", n.Program, c.Err(), text)
 	}
 	return nil
 }

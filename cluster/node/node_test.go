@@ -26,7 +26,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/identity"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
@@ -39,7 +39,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	cell.Init()
+	container.Init()
 	dir, err := os.MkdirTemp("", "toold-node-test")
 	if err != nil {
 		panic(err)
@@ -192,7 +192,7 @@ func (m *machine) attach(after uint64, change ...func(*tooldv1.Options)) *talk {
 	}
 	k := &talk{t: m.c.t, m: m, stream: stream}
 	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
-		SessionId: "s", Roots: []string{cell.Workspace}, AfterSeq: &after, Options: options,
+		SessionId: "s", Roots: []string{container.Workspace}, AfterSeq: &after, Options: options,
 	}}})
 	k.attached = k.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetAttached() != nil }).GetAttached()
 	return k
@@ -436,7 +436,7 @@ func TestDrainWaitsForTheObjectStore(t *testing.T) {
 // TestUnusableProgram: a node that could serve nothing does not begin.
 func TestUnusableProgram(t *testing.T) {
 	config := node.Config{Name: "a", Dir: shortDir(t), Program: "/bin/false", Log: &log.Memory{}, Objects: objects.Dir(t.TempDir()), Logger: zap.NewNop()}
-	if _, err := node.Open(config); err == nil || !strings.Contains(err.Error(), "/bin/false --version in a cell") {
+	if _, err := node.Open(config); err == nil || !strings.Contains(err.Error(), "/bin/false --version in a container") {
 		t.Errorf("the error is %v", err)
 	}
 	if entries, err := os.ReadDir(config.Dir); err != nil || len(entries) > 0 {

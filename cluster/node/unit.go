@@ -19,7 +19,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/relay"
@@ -41,11 +41,11 @@ type unit struct {
 	lost   context.Context // ends when the unit is to end at once
 	kill   context.CancelFunc
 
-	lease   *lease.Lease
-	mirror  *mirrorServer
-	cell    *cell.Cell
-	saved   string // the last snapshot, as far as it is known
-	savedAt uint64 // how many requests the mirror had stored by then
+	lease     *lease.Lease
+	mirror    *mirrorServer
+	container *container.Container
+	saved     string // the last snapshot, as far as it is known
+	savedAt   uint64 // how many requests the mirror had stored by then
 
 	once   sync.Once     // guards the closing of ending
 	ending chan struct{} // closed when no other RPC may begin
@@ -128,7 +128,7 @@ func (u *unit) begin() (err error) {
 	}
 	// Not before: the daemon has recorded now what is lost.
 	if err = u.mark(marker{Epoch: u.lease.Epoch()}); err != nil {
-		u.cell.Kill()
+		u.container.Kill()
 		u.mirror.stop()
 	}
 	return err
@@ -140,13 +140,13 @@ func (u *unit) start() error {
 	if err != nil {
 		return err
 	}
-	defer output.Close() // the cell has its own
-	run := cell.Own + "/run/"
-	u.cell, err = cell.Start(cell.Config{
+	defer output.Close() // the container has its own
+	run := container.Own + "/run/"
+	u.container, err = container.Start(container.Config{
 		Workspace: u.in("files"), Home: u.in("home"), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
 		Args: []string{
-			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", cell.Own + "/state", "--root", cell.Workspace,
-			"--settings", cell.Own + "/settings.json", "--idle-exit", u.node.Idle.String(), "--log-format", "json",
+			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", container.Own + "/state", "--root", container.Workspace,
+			"--settings", container.Own + "/settings.json", "--idle-exit", u.node.Idle.String(), "--log-format", "json",
 		},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"},
 	}, output)
@@ -163,7 +163,7 @@ func (u *unit) start() error {
 		err = u.awaitDaemon()
 	}
 	if err != nil {
-		u.cell.Kill()
+		u.container.Kill()
 	}
 	return err
 }
@@ -175,11 +175,11 @@ const startTime = time.Minute
 func (u *unit) awaitDaemon() error {
 	ctx, cancel := context.WithTimeout(u.lost, startTime)
 	defer cancel()
-	stop := context.AfterFunc(ctx, u.cell.Kill)
+	stop := context.AfterFunc(ctx, u.container.Kill)
 	defer stop()
 	go func() {
 		select {
-		case <-u.cell.Done():
+		case <-u.container.Done():
 			cancel()
 		case <-ctx.Done():
 		}
@@ -210,20 +210,20 @@ func (u *unit) serve() {
 	}()
 	for {
 		select {
-		case <-u.cell.Done():
+		case <-u.container.Done():
 			return
 		case <-u.lost.Done():
-			u.cell.Kill()
+			u.container.Kill()
 			return
 		case <-u.mirror.fenced:
-			u.cell.Kill()
+			u.container.Kill()
 			u.kill() // a snapshot that is under way would be for nothing
 			return
 		case <-asked:
 			asked = nil
 			u.refuse()
-			u.cell.Terminate()
-			limit := time.AfterFunc(u.node.Drain+endTime, u.cell.Kill) // the daemon itself stops calls after Drain
+			u.container.Terminate()
+			limit := time.AfterFunc(u.node.Drain+endTime, u.container.Kill) // the daemon itself stops calls after Drain
 			defer limit.Stop()
 		case at := <-ticks.C:
 			paused = paused || at.Sub(last) > pausedTime
@@ -231,7 +231,7 @@ func (u *unit) serve() {
 			if u.mirror.overdue(u.node.Outage) {
 				u.log.Error("the workspace's daemon is killed, since the log could not be reached for too long")
 				u.kill() // also what waits for the log
-				u.cell.Kill()
+				u.container.Kill()
 				return
 			}
 			if saving == nil {
@@ -283,7 +283,7 @@ func (u *unit) verify() {
 func (u *unit) end() error {
 	_ = u.conn.Close()
 	u.mirror.stop()
-	if err := errors.Join(u.mirror.fault(), u.cell.Err()); err != nil {
+	if err := errors.Join(u.mirror.fault(), u.container.Err()); err != nil {
 		return err
 	}
 	if err := u.saveAtEnd(); err != nil {

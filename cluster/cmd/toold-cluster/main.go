@@ -25,7 +25,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/identity"
 	"github.com/toold/toold/cluster/log/natslog"
 	"github.com/toold/toold/cluster/members"
@@ -36,7 +36,7 @@ import (
 var version = "development"
 
 func main() {
-	cell.Init()
+	container.Init()
 	root := &cobra.Command{
 		Use: "toold-cluster", Short: "Serve tool calls on many machines", Version: version, SilenceUsage: true, SilenceErrors: true,
 	}

@@ -1,20 +1,20 @@
 //go:build linux
 
-// Package cell runs a program apart from everything else on the machine: in
+// Package container runs a program apart from everything else on the machine: in
 // namespaces of its own, where it is process 1's only child, its workspace is
 // at /workspace, and /tmp and the home directory are its own. The end of a
-// cell is the end of every process in it.
+// container is the end of every process in it.
 //
 // The rest of the machine's files are where they are, so that compilers and
 // shells work, but cannot be written, and the directories that [Config].Hide
 // names are empty. Of the devices there are those without a machine behind them.
 // The network is the machine's.
 //
-// The program runs as the user that has started the cell. If that is root it can
+// The program runs as the user that has started the container. If that is root it can
 // read what only root may read: a node has a user of its own.
 //
 // It does not know what the program does.
-package cell
+package container
 
 import (
 	"encoding/json"
@@ -27,23 +27,23 @@ import (
 	"syscall"
 )
 
-// Where the parts of a cell are, seen from inside.
+// Where the parts of a container are, seen from inside.
 const (
 	Workspace = "/workspace"
 	Home      = "/home/agent"
 	Own       = "/.toold" // Config.Own; the program is there too
 )
 
-// initName is what this program is called where it is process 1 of a cell.
-const initName = "toold-cell-init"
+// initName is what this program is called where it is process 1 of a container.
+const initName = "toold-container-init"
 
-// Config is what a cell consists of. The directories are absolute and exist.
+// Config is what a container consists of. The directories are absolute and exist.
 type Config struct {
 	Workspace string // becomes /workspace
 	Home      string // becomes the home directory
 	Tmp       string // becomes /tmp
 	Own       string // becomes /.toold: for the program's own files
-	// Hide are directories of the machine which are empty in the cell, beside /home, /root and /run. Those
+	// Hide are directories of the machine which are empty in the container, beside /home, /root and /run. Those
 	// that do not exist are passed over.
 	Hide    []string
 	Program string   // an executable file; it becomes /.toold/program
@@ -51,17 +51,17 @@ type Config struct {
 	Env     []string // all of the environment but HOME and TMPDIR
 }
 
-// A Cell is a running program with whatever it has started.
-type Cell struct {
+// A Container is a running program with whatever it has started.
+type Container struct {
 	cmd    *exec.Cmd
 	killed atomic.Bool
-	done   chan struct{} // closed when nothing of the cell is running any more
+	done   chan struct{} // closed when nothing of the container is running any more
 	err    error         // set before done is closed
 }
 
-// Start starts a cell, whose output goes to log. It returns when the cell is set up and the program has been
-// started. If the calling process dies the cell is killed.
-func Start(config Config, log *os.File) (*Cell, error) {
+// Start starts a container, whose output goes to log. It returns when the container is set up and the program has been
+// started. If the calling process dies the container is killed.
+func Start(config Config, log *os.File) (*Container, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func Start(config Config, log *os.File) (*Cell, error) {
 		return nil, err
 	}
 	defer in.Close()
-	c := &Cell{done: make(chan struct{}), cmd: &exec.Cmd{
+	c := &Container{done: make(chan struct{}), cmd: &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out},
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
@@ -83,20 +83,20 @@ func Start(config Config, log *os.File) (*Cell, error) {
 	started := make(chan error)
 	go c.run(started)
 	err = <-started
-	_ = out.Close() // the cell has its own
+	_ = out.Close() // the container has its own
 	if err != nil {
-		return nil, fmt.Errorf("a cell needs user namespaces, and cannot be made: %w", err)
+		return nil, fmt.Errorf("a container needs user namespaces, and cannot be made: %w", err)
 	}
 	if why, err := readAll(in); why != "" || err != nil {
 		c.Kill()
-		return nil, errors.Join(fmt.Errorf("the cell cannot be set up: %s", why), err)
+		return nil, errors.Join(fmt.Errorf("the container cannot be set up: %s", why), err)
 	}
 	return c, nil
 }
 
 // run starts process 1 and waits for it, on a thread of its own: the kernel kills the process when the thread that
 // has started it ends.
-func (c *Cell) run(started chan<- error) {
+func (c *Container) run(started chan<- error) {
 	runtime.LockOSThread()
 	err := c.cmd.Start()
 	started <- err
@@ -118,22 +118,22 @@ func readAll(in *os.File) (string, error) {
 }
 
 // Terminate asks the program to end, as SIGTERM does.
-func (c *Cell) Terminate() { _ = c.cmd.Process.Signal(syscall.SIGTERM) }
+func (c *Container) Terminate() { _ = c.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Kill ends every process in the cell, and returns when none is left.
-func (c *Cell) Kill() {
+// Kill ends every process in the container, and returns when none is left.
+func (c *Container) Kill() {
 	c.killed.Store(true)
 	_ = c.cmd.Process.Kill() // process 1: the kernel ends the others with it, before it can be waited for
 	<-c.done
 }
 
-// Done is closed when nothing of the cell is running any more.
-func (c *Cell) Done() <-chan struct{} { return c.done }
+// Done is closed when nothing of the container is running any more.
+func (c *Container) Done() <-chan struct{} { return c.done }
 
 // Err returns how the program ended: nil if it did so by itself with status 0. It may be called once Done is closed.
-func (c *Cell) Err() error {
+func (c *Container) Err() error {
 	if c.killed.Load() {
-		return errors.New("the cell was killed")
+		return errors.New("the container was killed")
 	}
 	return c.err
 }

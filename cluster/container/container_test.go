@@ -1,6 +1,6 @@
 //go:build linux
 
-package cell_test
+package container_test
 
 import (
 	"bytes"
@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toold/toold/cluster/cell"
+	"github.com/toold/toold/cluster/container"
 )
 
 func TestMain(m *testing.M) {
-	cell.Init()
+	container.Init()
 	m.Run()
 }
 
-// run runs a script in a new cell, and returns what it printed and how it ended.
+// run runs a script in a new container, and returns what it printed and how it ended.
 func run(t *testing.T, dir, script string, hide ...string) (string, error) {
 	t.Helper()
 	c, log := start(t, dir, script, hide...)
@@ -31,7 +31,7 @@ func run(t *testing.T, dir, script string, hide ...string) (string, error) {
 	return string(bytes.TrimSpace(text)), c.Err()
 }
 
-func start(t *testing.T, dir, script string, hide ...string) (*cell.Cell, string) {
+func start(t *testing.T, dir, script string, hide ...string) (*container.Container, string) {
 	t.Helper()
 	for _, name := range []string{"files", "home", "tmp", "own"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -44,7 +44,7 @@ func start(t *testing.T, dir, script string, hide ...string) (*cell.Cell, string
 	}
 	defer log.Close()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	c, err := cell.Start(cell.Config{
+	c, err := container.Start(container.Config{
 		Workspace: in("files"), Home: in("home"), Tmp: in("tmp"), Own: in("own"), Hide: hide,
 		Program: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
 	}, log)
@@ -55,7 +55,7 @@ func start(t *testing.T, dir, script string, hide ...string) (*cell.Cell, string
 	return c, log.Name()
 }
 
-// TestWhatIsSeen looks around in a cell.
+// TestWhatIsSeen looks around in a container.
 func TestWhatIsSeen(t *testing.T) {
 	dir, secret := t.TempDir(), t.TempDir()
 	for _, file := range []string{filepath.Join(secret, "key"), filepath.Join(dir, "own", "file")} {
@@ -72,7 +72,7 @@ func TestWhatIsSeen(t *testing.T) {
 		{"echo a >file; echo b >~/file; echo c >/tmp/file", ""},
 		{"ls /home /root /run; ls -A /workspace ~ /tmp", "/home:\nagent\n\n/root:\n\n/run:\n/home/agent:\nfile\n\n/tmp:\nfile\n\n/workspace:\nfile"},
 		{"cat " + secret + "/key 2>/dev/null || echo hidden", "hidden"},
-		{`tr '\0' '\n' </proc/1/cmdline | head -1`, "toold-cell-init"},
+		{`tr '\0' '\n' </proc/1/cmdline | head -1`, "toold-container-init"},
 		{"awk '{print $2}' /proc/mounts | grep '^/old$'", ""},
 		{"echo x 2>/dev/null >/etc/x || echo no; echo x 2>/dev/null >/usr/x || echo no; echo x 2>/dev/null >/sys/x || echo no", "no\nno\nno"},
 		{"cd /dev; ls", "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero"},
@@ -96,7 +96,7 @@ func TestWhatIsSeen(t *testing.T) {
 	}
 }
 
-// TestKillEndsEverything ends a cell with processes that have left their parent, their session and their signals.
+// TestKillEndsEverything ends a container with processes that have left their parent, their session and their signals.
 func TestKillEndsEverything(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := start(t, dir, `for i in 1 2 3; do setsid sh -c "trap '' TERM HUP INT; >/tmp/up$i; exec sleep 1000" & done
@@ -105,14 +105,14 @@ func TestKillEndsEverything(t *testing.T) {
 	marker := fmt.Sprintf("%s/files", dir)
 	before := inside(t, marker)
 	if len(before) < 4 {
-		t.Fatalf("the cell has the processes %q", before)
+		t.Fatalf("the container has the processes %q", before)
 	}
 	c.Kill()
 	if left := inside(t, marker); len(left) > 0 {
 		t.Errorf("%q are left", left)
 	}
 	if c.Err() == nil {
-		t.Error("a killed cell has ended well")
+		t.Error("a killed container has ended well")
 	}
 }
 
@@ -128,8 +128,8 @@ func TestEnds(t *testing.T) {
 	if text, _ := os.ReadFile(log); c.Err() != nil || string(text) != "told\n" {
 		t.Errorf("after SIGTERM: %q, %v", text, c.Err())
 	}
-	if _, err := cell.Start(cell.Config{Workspace: filepath.Join(dir, "nowhere"), Program: "/bin/sh"}, nil); err == nil {
-		t.Error("a cell without a workspace was started")
+	if _, err := container.Start(container.Config{Workspace: filepath.Join(dir, "nowhere"), Program: "/bin/sh"}, nil); err == nil {
+		t.Error("a container without a workspace was started")
 	}
 }
 

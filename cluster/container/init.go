@@ -1,6 +1,6 @@
 //go:build linux
 
-package cell
+package container
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Init is called at the beginning of main: if the program was started as process 1 of a cell, it does that work and
+// Init is called at the beginning of main: if the program was started as process 1 of a container, it does that work and
 // does not return.
 func Init() {
 	if len(os.Args) != 2 || os.Args[0] != initName {
@@ -26,9 +26,9 @@ func Init() {
 	syscall.Exit(initMain(os.Args[1])) // nothing is to be done at the end; os.Exit takes a second under the race detector
 }
 
-// initMain sets the cell up, starts the program, and waits for it and for the orphans that become its children.
+// initMain sets the container up, starts the program, and waits for it and for the orphans that become its children.
 func initMain(text string) (code int) {
-	report := os.NewFile(3, "report") // to the process that has started the cell: why it cannot be set up
+	report := os.NewFile(3, "report") // to the process that has started the container: why it cannot be set up
 	syscall.CloseOnExec(3)
 	var config Config
 	err := json.Unmarshal([]byte(text), &config)
@@ -76,15 +76,15 @@ func reap(program int) (code int) {
 	}
 }
 
-// A place is something that is mounted in the cell's root: a directory or file of the machine, by a descriptor that
+// A place is something that is mounted in the container's root: a directory or file of the machine, by a descriptor that
 // stays valid whatever is mounted over its path.
 type place struct {
-	at       string // in the cell
+	at       string // in the container
 	fd       int
 	writable bool
 }
 
-// furnish builds the root of the cell in a file system in memory, and makes it the root.
+// furnish builds the root of the container in a file system in memory, and makes it the root.
 func furnish(config Config) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
@@ -94,7 +94,7 @@ func furnish(config Config) error {
 		return err
 	}
 	const root = "/tmp" // any directory: nothing else in this namespace uses it
-	if err := unix.Mount("cell", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+	if err := unix.Mount("container", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("a file system in memory cannot be mounted: %w", err)
 	}
 	for name, target := range links {
@@ -118,7 +118,7 @@ func furnish(config Config) error {
 	return enter(root)
 }
 
-// find opens what is to be seen in the cell: the directories of the root, and the parts of the configuration, which
+// find opens what is to be seen in the container: the directories of the root, and the parts of the configuration, which
 // are mounted over them.
 func find(config Config) (places []place, links map[string]string, err error) {
 	entries, err := os.ReadDir("/")
@@ -160,7 +160,7 @@ func find(config Config) (places []place, links map[string]string, err error) {
 }
 
 func (p place) mount(root string) error {
-	defer unix.Close(p.fd) // nothing in the cell may find it
+	defer unix.Close(p.fd) // nothing in the container may find it
 	var info unix.Stat_t
 	if err := unix.Fstat(p.fd, &info); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p place) mount(root string) error {
 // deviceNames are the devices without a machine behind them.
 var deviceNames = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// devices adds to /dev what is not a device of the machine: terminals and shared memory of the cell's own.
+// devices adds to /dev what is not a device of the machine: terminals and shared memory of the container's own.
 func devices(root string) error {
 	in := func(name string) string { return filepath.Join(root, "dev", name) }
 	for _, dir := range []string{"pts", "shm"} {
