@@ -36,6 +36,8 @@ require (
 	zombiezen.com/go/sqlite v1.4.2
 )
 
+require github.com/coreos/go-systemd/v22 v22.7.0
+
 require (
 	github.com/JohannesKaufmann/dom v0.3.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

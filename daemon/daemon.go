@@ -241,6 +241,9 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	return errors.Join(append(failed, d.close())...)
 }
 
+// Ending returns a channel that is closed when the shutdown begins, for whatever reason.
+func (d *Daemon) Ending() <-chan struct{} { return d.life.ending }
+
 // Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at
 // once.
 func (d *Daemon) Drain() { d.life.once.ending.Do(func() { close(d.life.ending) }) }

@@ -98,6 +98,7 @@ func announce(ready *os.File, text string) {
 }
 
 func (s *app) serveUntilDone(f serving, ready *os.File) error {
+	manager := takeServiceManager()
 	log, err := newLog(f.logFormat)
 	if err != nil {
 		return err
@@ -111,18 +112,21 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	if err != nil {
 		return err
 	}
-	state, err := filepath.Abs(cmp.Or(f.state, s.daemon.StateDir()))
-	if err := errors.Join(err, f.settings.absolute()); err != nil {
-		return fmt.Errorf("the state directory or the settings cannot be found: %w", err)
+	if err := f.settings.absolute(); err != nil {
+		return fmt.Errorf("the settings cannot be found: %w", err)
 	}
 	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
 	// The lock comes first: what a dead daemon left must not be swept while another one lives.
-	listener, err := access.Listen(s.daemon.Socket)
+	listener, err := s.socket()
 	if err != nil {
 		return err
 	}
 	listeners, places := []net.Listener{listener}, []string{s.daemon.Socket}
-	tcp, err := f.tcp.open(state)
+	state, err := filepath.Abs(cmp.Or(f.state, s.daemon.StateDir()))
+	var tcp net.Listener
+	if err == nil {
+		tcp, err = f.tcp.open(state)
+	}
 	if tcp != nil {
 		listeners, places = append(listeners, tcp), append(places, f.tcp.said(tcp))
 	}
@@ -146,7 +150,8 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 		return err
 	}
 	stop := func() { d.Stop(); release() }
-	return s.serveOn(listeners, places, d, stop, log, ready)
+	supervise := func(ctx context.Context) { manager.supervise(ctx, s.daemon.Socket, d.Ending()) }
+	return s.serveOn(listeners, places, d, stop, supervise, log, ready)
 }
 
 // mirrored sets the daemon's mirror to the one at a socket. After release nothing waits for it.
@@ -159,14 +164,17 @@ func mirrored(config *daemon.Config, socket string) (release func(), err error) 
 	return func() { _ = client.Close() }, nil
 }
 
-// serveOn serves on the listeners, which are at those places. The first signal drains the daemon, the second calls stop.
-func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, stop func(), log *zap.Logger, ready *os.File) error {
+// serveOn serves on the listeners, which are at those places. The first signal drains the daemon, the second calls stop. supervise
+// runs beside the daemon, until its context ends.
+func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, stop func(), supervise func(context.Context), log *zap.Logger, ready *os.File) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
-	ended := make(chan struct{})
-	var obeying sync.WaitGroup
-	obeying.Go(func() { obey(signals, ended, d.Drain, stop) })
+	serving, ended := context.WithCancel(context.Background())
+	defer ended()
+	var beside sync.WaitGroup
+	beside.Go(func() { obey(signals, serving.Done(), d.Drain, stop) })
+	beside.Go(func() { supervise(serving) })
 	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if ready == nil {
 		for _, place := range places {
@@ -175,8 +183,8 @@ func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemo
 	}
 	announce(ready, strings.TrimSpace(connect.ReadyWord))
 	err := d.Serve(listeners...)
-	close(ended)
-	obeying.Wait()
+	ended()
+	beside.Wait()
 	log.Info("ended", zap.Error(err))
 	return err
 }

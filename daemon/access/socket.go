@@ -50,6 +50,42 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
+// Adopt returns the listener for a socket that another process has made and listens on, such as systemd, whose path must be in a
+// directory that only this user can enter. It holds the lock beside the socket as [Listen] does. At its end the socket stays
+// where it is: it is that process's. The file is closed.
+func Adopt(file *os.File) (*Socket, error) {
+	inherited, err := net.FileListener(file)
+	_ = file.Close() // the listener has a descriptor of its own
+	if err != nil {
+		return nil, fmt.Errorf("the inherited descriptor is not a socket that listens: %w", err)
+	}
+	l := &Socket{adopted: true}
+	if err := l.adopt(inherited); err != nil {
+		return nil, errors.Join(err, inherited.Close())
+	}
+	if l.lock, err = lockSocket(l.path); err != nil {
+		return nil, errors.Join(err, inherited.Close())
+	}
+	return l, nil
+}
+
+// adopt takes over a listener, if it is a Unix socket at a path that belongs to this user alone.
+func (l *Socket) adopt(inherited net.Listener) (err error) {
+	l.path = inherited.Addr().String()
+	var is bool
+	if l.socket, is = inherited.(*net.UnixListener); !is || !filepath.IsAbs(l.path) {
+		return fmt.Errorf("the inherited socket %s %q is not a Unix socket with an absolute path", inherited.Addr().Network(), l.path)
+	}
+	if err := privateDir(filepath.Dir(l.path)); err != nil {
+		return err
+	}
+	l.made, err = os.Lstat(l.path)
+	if err == nil && l.made.Mode().Type() != fs.ModeSocket {
+		err = fmt.Errorf("%s is not the inherited socket any more", l.path)
+	}
+	return err
+}
+
 // privateDir makes dir with mode 0700, or checks that it is this user's and closed to others.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -98,10 +134,11 @@ type Socket struct {
 	path string
 	lock *Lock
 
-	mu     sync.Mutex // guards the rest
-	socket *net.UnixListener
-	made   fs.FileInfo // of the socket
-	closed bool
+	mu      sync.Mutex // guards the rest
+	socket  *net.UnixListener
+	made    fs.FileInfo // of the socket
+	adopted bool        // another process has made the socket
+	closed  bool
 }
 
 // openLocked makes the socket. The caller has locked mu, or has made the listener.
@@ -119,7 +156,7 @@ func (l *Socket) openLocked() error {
 	if err := errors.Join(err, looked); err != nil {
 		return errors.Join(err, socket.Close())
 	}
-	l.socket, l.made = socket, made
+	l.socket, l.made, l.adopted = socket, made, false
 	return nil
 }
 
@@ -175,12 +212,12 @@ func (l *Socket) Path() string { return l.path }
 // Addr returns the socket's path.
 func (l *Socket) Addr() net.Addr { return l.current().Addr() }
 
-// Close ends the listener, removes its socket, and releases the lock.
+// Close ends the listener, removes the socket unless it was adopted, and releases the lock.
 func (l *Socket) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.socket.Close()
-	if !l.closed && l.there() {
+	if !l.closed && !l.adopted && l.there() {
 		err = errors.Join(err, os.Remove(l.path))
 	}
 	l.closed = true

@@ -83,6 +83,9 @@ func (f *Finder) Redial(l *toold.Conn) toold.Dial {
 
 // Running returns a connection to a daemon that runs already; it starts none.
 func (f *Finder) Running(ctx context.Context) (*toold.Conn, error) {
+	if f.unitWaits() {
+		return nil, cli.NoDaemon("no daemon runs. systemd listens at %s, and starts one for the next client.", f.Socket)
+	}
 	return f.reach(ctx, func(ctx context.Context) error {
 		if err := f.located(ctx); !errors.Is(err, errNone) {
 			return err
@@ -174,8 +177,7 @@ func Dial(socket string) (*toold.Conn, error) {
 	conn, err := toold.Connect("passthrough:///toold",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			conn, _, err := open(ctx, socket)
-			return conn, err
+			return open(ctx, socket)
 		}))
 	if err != nil {
 		return nil, cli.NoDaemon("the connection to %s cannot be set up: %v", socket, err)
@@ -184,37 +186,37 @@ func Dial(socket string) (*toold.Conn, error) {
 }
 
 func probe(ctx context.Context, socket string) error {
-	conn, _, err := open(ctx, socket)
+	conn, err := open(ctx, socket)
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// open connects to the socket and checks who holds it. The process is the one that began to listen.
-func open(ctx context.Context, socket string) (net.Conn, int, error) {
+// open connects to the socket and checks which user holds it. The process that began to listen may be a service manager.
+func open(ctx context.Context, socket string) (net.Conn, error) {
 	if err := ownFolder(filepath.Dir(socket)); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, 0, fmt.Errorf("%w at %s", errNone, socket)
+		return nil, fmt.Errorf("%w at %s", errNone, socket)
 	case errors.Is(err, syscall.EINVAL):
-		return nil, 0, fmt.Errorf("the socket's path %s is too long for a Unix socket (about 100 bytes): name a shorter one with --socket", socket)
+		return nil, fmt.Errorf("the socket's path %s is too long for a Unix socket (about 100 bytes): name a shorter one with --socket", socket)
 	case err != nil:
-		return nil, 0, fmt.Errorf("the socket %s cannot be reached: %w", socket, err)
+		return nil, fmt.Errorf("the socket %s cannot be reached: %w", socket, err)
 	}
-	uid, pid, err := peer(conn.(*net.UnixConn))
+	uid, err := peer(conn.(*net.UnixConn))
 	if err == nil && uid != os.Geteuid() {
 		err = fmt.Errorf("the socket %s is held by user %d and not by you (%d): it is not trusted", socket, uid, os.Geteuid())
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, 0, err
+		return nil, err
 	}
-	return conn, pid, nil
+	return conn, nil
 }
 
 // ownFolder refuses a folder in which another user could have put the socket. A missing one holds no socket.

@@ -51,6 +51,14 @@ func (f *Finder) launch(ctx context.Context) error {
 	if err := f.located(ctx); !errors.Is(err, errNone) {
 		return err
 	}
+	if f.unitEnabled() {
+		if err := startUnit(ctx); err != nil {
+			f.Noted("systemd cannot start %s, so this command starts the daemon: %v", socketUnit, err)
+		}
+		if err := f.find(ctx); !errors.Is(err, errNone) {
+			return err
+		}
+	}
 	return f.launchLocked(ctx)
 }
 

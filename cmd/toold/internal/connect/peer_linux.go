@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf returns the user and the process at the other end of a socket.
-func peerOf(fd int) (uid, pid int, err error) {
+// peerOf returns the user at the other end of a socket.
+func peerOf(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	return int(cred.Uid), int(cred.Pid), nil
+	return int(cred.Uid), nil
 }
 
 // StartOf returns when a process was started, in a form that no other process with its number ever has.

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer returns the user and the process that began to listen on the other end.
-func peer(conn *net.UnixConn) (uid, pid int, err error) {
+// peer returns the user whose process began to listen on the other end.
+func peer(conn *net.UnixConn) (uid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err == nil {
 		var credErr error
-		err = raw.Control(func(fd uintptr) { uid, pid, credErr = peerOf(int(fd)) })
+		err = raw.Control(func(fd uintptr) { uid, credErr = peerOf(int(fd)) })
 		err = errors.Join(err, credErr)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
+		return 0, fmt.Errorf("the socket's other end cannot be identified: %w", err)
 	}
-	return uid, pid, nil
+	return uid, nil
 }
 
 // A process is held by the system's handle of it, so that its number cannot come to mean another one.

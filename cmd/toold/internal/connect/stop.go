@@ -12,6 +12,9 @@ import (
 // Stop ends the daemon and returns its process id; 0: none was running. now: running calls do not get the drain time. gone:
 // the process has ended; a system that does not report that returns false, and the process is ending.
 func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err error) {
+	if f.unitWaits() {
+		return 0, true, nil
+	}
 	var conn net.Conn
 	err = f.find(ctx)
 	if silent, is := errors.AsType[*silentDaemon](err); is {
@@ -19,7 +22,7 @@ func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err er
 		return silent.pid, true, silent.end(ctx, now)
 	}
 	if err == nil {
-		conn, pid, err = open(ctx, f.Socket)
+		conn, err = open(ctx, f.Socket)
 	}
 	if errors.Is(err, errNone) {
 		return 0, true, nil
@@ -27,9 +30,18 @@ func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err er
 	if err != nil {
 		return 0, false, unreachable(err)
 	}
-	// Held from before the connection ends, the process cannot have become another one.
-	held, err := holdProcess(pid)
 	_ = conn.Close()
+	l, err := Dial(f.Socket)
+	if err != nil {
+		return 0, false, err
+	}
+	defer l.Close()
+	info, err := l.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{}) // the process that listens may be a service manager
+	if err != nil {
+		return 0, false, err
+	}
+	pid = int(info.GetPid())
+	held, err := holdProcess(pid)
 	if errors.Is(err, os.ErrProcessDone) {
 		return pid, true, nil
 	}
@@ -37,11 +49,6 @@ func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err er
 	if err != nil && watched {
 		return pid, false, err
 	}
-	l, err := Dial(f.Socket)
-	if err != nil {
-		return pid, false, err
-	}
-	defer l.Close()
 	if _, err := l.Daemon.Shutdown(ctx, &tooldv1.ShutdownRequest{Now: now}); err != nil || !watched {
 		return pid, false, err
 	}
