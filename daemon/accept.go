@@ -263,7 +263,7 @@ func (in inlet) admit(p *placed) error {
 			accepted.WaitsFor = convert.Each(p.ahead, its.ledger.idOf)
 		}
 		e := in.book(its, p, accepted)
-		if p.call == nil || len(e.Body) > postponeBytes || !in.s.mayPostpone(p.call, "", p.turn.ordered != nil) {
+		if p.call == nil || len(e.Body) > postponeBytes || !in.s.mayPostpone(p.turn) {
 			pending = its.ledger.stage(e)
 			return
 		}

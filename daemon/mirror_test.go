@@ -109,3 +109,39 @@ func codesOf(events []*tooldv1.ExecuteResponse) (codes []string) {
 	}
 	return codes
 }
+
+// TestAcceptedWaitsForTheStart: that a call was accepted goes to the mirror together with its start, so that a call that
+// changes something waits for the mirror twice. A machine that is too busy to start it within the bound makes it three times.
+func TestAcceptedWaitsForTheStart(t *testing.T) {
+	h := prepare(t)
+	var mu sync.Mutex
+	groups := map[int]bool{} // by how often the mirror was asked during one call
+	asked := 0
+	config := h.config()
+	config.Mirror = func(string, []journal.Change) error {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		return nil
+	}
+	h.begin(config)
+	c := h.join("s", free())
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return asked
+	}
+	for n := 0; !groups[2]; n++ {
+		if n == 500 {
+			t.Fatalf("no call of 500 waits for the mirror twice, but so often: %v", groups)
+		}
+		before := count()
+		result := c.do(fmt.Sprint("w", n), "Write", fmt.Sprintf(`{"file_path":%q,"content":"%d"}`, filepath.Join(h.root, fmt.Sprint("f", n)), n))
+		want(t, result.GetOutcome(), tooldv1.Outcome_OUTCOME_OK)
+		want(t, c.about(fmt.Sprint("w", n)), "accepted, started, OK")
+		after := count() - before
+		if groups[after] = true; after < 2 {
+			t.Fatalf("a call has waited for the mirror %d times, so that it has acted before its start was there, or shown its result", after)
+		}
+	}
+}

@@ -1,7 +1,9 @@
-// Records that are passed to the journal together with what follows them. A call that only looks at
-// files is accepted and started without waiting for the disk, since nothing that it does has to be
-// known after a crash: its three records become one transaction. Nothing of them leaves the daemon
-// before that: streams read the journal, and a method that reads it for a client calls written first.
+// Records that are passed to the journal together with what follows them. That a call was accepted
+// waits for the record of its start, a question or its result, since the call has done nothing before
+// that. A call that only looks at files is also started without waiting for the disk, since nothing
+// that it does has to be known after a crash: its three records become one transaction, and those of
+// any other call two. Nothing of them leaves the daemon before that: streams read the journal, and a
+// method that reads it for a client calls written first.
 //
 // A postponed record is never lost for want of room. It stays with its call until it is known to be
 // written, and otherwise goes with the call's result, which is written again until there is room.
@@ -37,10 +39,13 @@ type batch struct {
 	entries []journal.Entry
 }
 
-// mayPostpone reports whether a record of the call may wait for its result. tier is how the call's
-// processes are confined; empty: it starts none that the call itself declares.
-func (s *session) mayPostpone(c *pipeline.Call, tier sandbox.Tier, ordered bool) bool {
-	return c.Passive() && tier != sandbox.None && tier != sandbox.Full && !ordered && !s.daemon.journal.Full()
+// mayPostpone reports whether a record of a call in the turn may wait for what follows it.
+func (s *session) mayPostpone(t *turn) bool { return t.ordered == nil && !s.daemon.journal.Full() }
+
+// mayPostponeStart reports whether the record of the call's start may wait for its result. tier is how the
+// call's processes are confined; empty: it starts none that the call itself declares.
+func (s *session) mayPostponeStart(c *pipeline.Call, tier sandbox.Tier, t *turn) bool {
+	return c.Passive() && tier != sandbox.None && tier != sandbox.Full && s.mayPostpone(t)
 }
 
 // postpone keeps an entry until others are appended, for postponeTime at most. later is called once

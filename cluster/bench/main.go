@@ -72,7 +72,16 @@ func bench(ctx context.Context, program, daemon string, rounds, losses int) erro
 	if err := compare(ctx, local, remote, appends, rounds); err != nil {
 		return err
 	}
+	if err := count(ctx, remote, appends); err != nil {
+		return err
+	}
 	return lose(ctx, cluster, remote, losses)
+}
+
+// calls are those that are measured: one that only looks, and one that changes something.
+var calls = map[string][2]string{
+	"read":  {"Read", `{"file_path":"ROOT/file"}`},
+	"write": {"Write", `{"file_path":"ROOT/file","content":"text\n"}`},
 }
 
 // A caller runs calls in a session whose workspace is at root.
@@ -133,6 +142,7 @@ func startLocal(ctx context.Context, dir, daemon string) (*caller, func(), error
 
 // An appender appends segments of the size of a call's to a log of its own.
 type appender struct {
+	js   jetstream.JetStream
 	log  log.Log
 	last log.Pos
 }
@@ -146,13 +156,46 @@ func newAppender(urls string) (*appender, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &appender{log: natslog.New(js, natslog.Config{Replicas: 3, Storage: jetstream.FileStorage, Shards: 1, Prefix: "bench"})}, conn.Close, nil
+	return &appender{js: js, log: natslog.New(js, natslog.Config{Replicas: 3, Storage: jetstream.FileStorage, Shards: 1, Prefix: "bench"})}, conn.Close, nil
 }
 
 func (a *appender) append(ctx context.Context) (took time.Duration, err error) {
 	begun := time.Now()
 	a.last, err = a.log.Append(ctx, log.Workspace{Principal: "bench", Name: "bench"}, a.last, make([]byte, 800))
 	return time.Since(begun), err
+}
+
+// total returns how many segments all workspaces' logs have ever had.
+func (a *appender) total(ctx context.Context) (n uint64, err error) {
+	streams := a.js.ListStreams(ctx)
+	for info := range streams.Info() {
+		if strings.HasPrefix(info.Config.Name, "toold-w-") {
+			n += info.State.LastSeq
+		}
+	}
+	return n, streams.Err()
+}
+
+// count prints how many appends a call makes, without the time of any.
+func count(ctx context.Context, c *caller, appends *appender) error {
+	const n = 200
+	for name, call := range calls {
+		before, err := appends.total(ctx)
+		if err != nil {
+			return err
+		}
+		for range n {
+			if _, err := c.call(ctx, call[0], call[1]); err != nil {
+				return err
+			}
+		}
+		after, err := appends.total(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("a %s makes %.2f appends\n", name, float64(after-before)/n)
+	}
+	return nil
 }
 
 // compare takes turns, so that what else the machine does is the same for all.
@@ -167,10 +210,6 @@ func compare(ctx context.Context, local, remote *caller, appends *appender, roun
 			took[name] = append(took[name], d)
 		}
 		return nil
-	}
-	calls := map[string][2]string{
-		"read":  {"Read", `{"file_path":"ROOT/file"}`},
-		"write": {"Write", `{"file_path":"ROOT/file","content":"text\n"}`},
 	}
 	for range rounds {
 		for name, c := range calls {
