@@ -33,6 +33,14 @@ const (
 // pingEvery is how often a silent connection is asked whether it lives.
 const pingEvery = 10 * time.Second
 
+// How much a node takes before it is read, in bytes: of a stream, which a reader that is slow stops
+// alone, and of a connection. They are fixed: windows that grow with the traffic are measured by a ping
+// beside nearly each message.
+const (
+	streamWindow = 1 << 20
+	connWindow   = 16 << 20
+)
+
 // Server returns the server for gateways, which present a certificate of the cluster. Other nodes may check its health.
 func (n *Node) Server(id *identity.Identity) *grpc.Server {
 	server := grpc.NewServer(
@@ -40,6 +48,8 @@ func (n *Node) Server(id *identity.Identity) *grpc.Server {
 		grpc.ForceServerCodecV2(relay.NewCodec()),
 		grpc.UnknownServiceHandler(n.handle),
 		grpc.MaxRecvMsgSize(mirror.MaxMessage), // the daemon has limits of its own
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingEvery}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingEvery / 2, PermitWithoutStream: true}),
 	)

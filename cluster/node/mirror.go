@@ -48,7 +48,7 @@ func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorSe
 	}
 	m := &mirrorServer{
 		lease: l, lost: lost, served: make(chan struct{}), fenced: make(chan struct{}),
-		server: grpc.NewServer(grpc.MaxRecvMsgSize(mirror.MaxMessage)),
+		server: grpc.NewServer(grpc.MaxRecvMsgSize(mirror.MaxMessage), grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(streamWindow)),
 	}
 	tooldv1.RegisterJournalMirrorServiceServer(m.server, m)
 	go func() {

@@ -158,6 +158,7 @@ func (u *unit) start() error {
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}),
+		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(relay.NewCodec()), grpc.MaxCallRecvMsgSize(mirror.MaxMessage), grpc.MaxCallSendMsgSize(mirror.MaxMessage)))
 	if err == nil {
 		err = u.awaitDaemon()

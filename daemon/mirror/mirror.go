@@ -29,6 +29,10 @@ const requestBytes = 4 << 20
 // MaxMessage is what a server must be prepared to receive, in bytes: changes of the largest size.
 const MaxMessage = math.MaxInt32
 
+// window is how much a mirror may send before it is read, in bytes; its answers are empty. It is fixed: windows
+// that grow with the traffic are measured by a ping beside nearly each message.
+const window = 64 << 10
+
 // Between two tries to reach the mirror the daemon waits so long: at first, and at most.
 const (
 	firstWait = 20 * time.Millisecond
@@ -51,6 +55,7 @@ var ErrClosed = errors.New("the daemon no longer waits for the mirror of its jou
 // there.
 func Connect(socket string) (*Client, error) {
 	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode says who may
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxMessage)))
 	if err != nil {
 		return nil, err
