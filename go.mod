@@ -38,6 +38,8 @@ require (
 
 require github.com/coreos/go-systemd/v22 v22.7.0
 
+require github.com/kylelemons/godebug v1.1.0 // indirect
+
 require (
 	github.com/JohannesKaufmann/dom v0.3.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -199,6 +199,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
+	row.watched.accepted = time.Now()
 	if tool == nil {
 		tool = in.viewerOf(r, in.s.tools.lookUp(r.use.Name, t.options), t.options)
 	}
@@ -210,6 +211,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		wrong = in.s.tools.unknownTool(r.use.Name, t.options)
 	}
 	var refused *pipeline.Ended
+	row.watched.label = labelOf(tool)
 	if wrong != nil {
 		refused = new(pipeline.Refuse(wrong))
 	} else {

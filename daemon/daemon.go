@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
@@ -33,6 +32,7 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/daemon/telemetry"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
@@ -60,8 +60,8 @@ type Config struct {
 	// returns an error the daemon ends. A journal with a mirror is not salvaged when it is damaged: it is to
 	// be built again from the mirror. Nil: there is none.
 	Mirror journal.Mirror
-	// Metrics takes the gRPC server's metrics; nil: they are kept nowhere.
-	Metrics prometheus.Registerer
+	// Metrics are the daemon's metrics, of which no other daemon knows. Nil: nothing is counted.
+	Metrics *telemetry.Metrics
 }
 
 // A Daemon serves tool calls. New makes one, Serve runs it.
@@ -118,6 +118,7 @@ func New(config Config) (*Daemon, error) {
 	d.rates.kept = map[rateKey]*rate.Limiter{}
 	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
 	d.admission.refusals = quietly(d.Log)
+	d.openMetrics()
 	err := d.openSettings()
 	if err == nil {
 		err = d.openState()
@@ -164,7 +165,7 @@ func (d *Daemon) openState() (err error) {
 	}
 	d.life.closers = append(d.life.closers, d.endpoints.lock.Close)
 	unsynced := d.settings.Load(settings.Scope{}).Unsynced
-	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced, Mirror: d.mirror()})
+	d.journal, d.warnings, err = openJournal(d.inState("journal"), journal.Config{Reserve: journalReserve, Unsynced: unsynced, Mirror: d.mirror(), Committed: d.Metrics.Committed})
 	if err != nil {
 		return err
 	}

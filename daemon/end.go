@@ -208,6 +208,7 @@ func (rec *recorder) recordSkipped() {
 // takes their calls out of the turn. When it returns they are recorded, or the journal is no more.
 func (rec *recorder) conclude(endings ...ending) {
 	t := view(rec.s, func(its *state) *turn { return its.ledger.turns[endings[0].use.Turn] })
+	rec.watch(endings)
 	if t.ordered != nil {
 		t.ordered.recording.Lock() // so that none overtakes one that waits for a full disk
 		defer t.ordered.recording.Unlock()

@@ -177,6 +177,7 @@ func (ask *asker) close(its *state, a *asked, reason string) {
 		return
 	}
 	a.done = true
+	ask.s.daemon.Metrics.Answered(decisionOf(a.err))
 	close(a.settled)
 	close(its.questions.freed)
 	its.questions.freed = make(chan struct{})

@@ -26,7 +26,7 @@ func Redacted(log *zap.Logger, user, managed string) *zap.Logger {
 	sources := settings.DefaultSources(user)
 	sources.ManagedDir = managed
 	s := &secrets{files: settings.Open(sources), environ: os.Environ()}
-	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return redactingCore{core, s} }))
+	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return &redactingCore{core, s} }))
 }
 
 // secrets holds what must not be written.
@@ -70,39 +70,53 @@ type redactingCore struct {
 	secrets *secrets
 }
 
-func (c redactingCore) With(fields []zap.Field) zapcore.Core {
-	return redactingCore{c.Core.With(withoutSecrets(c.secrets.now(), fields)), c.secrets}
+func (c *redactingCore) With(fields []zap.Field) zapcore.Core {
+	return &redactingCore{c.Core.With(withoutSecrets(c.secrets.now(), fields)), c.secrets}
 }
 
-func (c redactingCore) Check(entry zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (c *redactingCore) Check(entry zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(entry.Level) {
 		return to.AddCore(entry, c)
 	}
 	return to
 }
 
-func (c redactingCore) Write(entry zapcore.Entry, fields []zap.Field) error {
+func (c *redactingCore) Write(entry zapcore.Entry, fields []zap.Field) error {
 	r := c.secrets.now()
 	entry.Message, entry.Stack = r.Text(entry.Message), r.Text(entry.Stack)
 	return c.Core.Write(entry, withoutSecrets(r, fields))
 }
 
-// withoutSecrets returns the fields without secrets. What holds no text stays as it is.
+// withoutSecrets returns the fields without secrets. It copies them only if one has to change.
 func withoutSecrets(r *redact.Redactor, fields []zap.Field) []zap.Field {
-	out := make([]zap.Field, 0, len(fields))
-	for _, f := range fields {
-		switch f.Type {
-		case zapcore.StringType:
-			f.String = r.Named(f.Key, f.String)
-			out = append(out, f)
-		case zapcore.ByteStringType, zapcore.ErrorType, zapcore.StringerType, zapcore.ReflectType, zapcore.ArrayMarshalerType,
-			zapcore.ObjectMarshalerType, zapcore.InlineMarshalerType:
+	first := slices.IndexFunc(fields, func(f zap.Field) bool {
+		return holdsText(f) || f.Type == zapcore.StringType && r.Named(f.Key, f.String) != f.String
+	})
+	if first < 0 {
+		return fields
+	}
+	out := slices.Clone(fields[:first])
+	for _, f := range fields[first:] {
+		if holdsText(f) {
 			out = append(out, asWritten(r, f)...)
-		default:
-			out = append(out, f)
+			continue
 		}
+		if f.Type == zapcore.StringType {
+			f.String = r.Named(f.Key, f.String)
+		}
+		out = append(out, f)
 	}
 	return out
+}
+
+// holdsText reports whether a field that is not a string may be written as one.
+func holdsText(f zap.Field) bool {
+	switch f.Type {
+	case zapcore.ByteStringType, zapcore.ErrorType, zapcore.StringerType, zapcore.ReflectType, zapcore.ArrayMarshalerType,
+		zapcore.ObjectMarshalerType, zapcore.InlineMarshalerType:
+		return true
+	}
+	return false
 }
 
 // asWritten returns a field as the texts, or as the JSON, that would be written of it, without

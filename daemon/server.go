@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"go.uber.org/zap"
@@ -56,14 +55,10 @@ const (
 )
 
 func (d *Daemon) newServer() *grpc.Server {
-	metrics := grpcprom.NewServerMetrics()
-	if d.Metrics != nil {
-		d.Metrics.MustRegister(metrics)
-	}
 	logger := logging.LoggerFunc(d.logCall)
 	events := logging.WithLogOnEvents(logging.FinishCall)
 	rescue := recovery.WithRecoveryHandler(d.rescued)
-	server := grpc.NewServer(
+	options := []grpc.ServerOption{
 		grpc.Creds(access.Credentials(access.NewArriving(d.limits.MessageBytes, d.overfull))),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.InTapHandle(d.admit),
@@ -76,17 +71,20 @@ func (d *Daemon) newServer() *grpc.Server {
 		grpc.WaitForHandlers(true), // so that nothing is left of a stream when the daemon lets go of its state
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(metrics.UnaryServerInterceptor(), logging.UnaryServerInterceptor(logger, events),
+		grpc.ChainUnaryInterceptor(logging.UnaryServerInterceptor(logger, events),
 			recovery.UnaryServerInterceptor(rescue)),
-		grpc.ChainStreamInterceptor(metrics.StreamServerInterceptor(), logging.StreamServerInterceptor(logger, events),
+		grpc.ChainStreamInterceptor(logging.StreamServerInterceptor(logger, events),
 			recovery.StreamServerInterceptor(rescue)),
-	)
+	}
+	server := grpc.NewServer(append(d.countRPC(), options...)...)
 	tooldv1.RegisterToolServiceServer(server, &toolServer{daemon: d})
 	tooldv1.RegisterSessionServiceServer(server, &sessionServer{daemon: d})
 	tooldv1.RegisterDaemonServiceServer(server, &daemonServer{daemon: d})
 	healthpb.RegisterHealthServer(server, d.health)
 	reflection.Register(server)
-	metrics.InitializeMetrics(server)
+	if d.Metrics != nil {
+		d.Metrics.RPC.InitializeMetrics(server)
+	}
 	return server
 }
 

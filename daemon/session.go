@@ -81,6 +81,7 @@ type callRow struct {
 	Outcome int `json:"outcome,omitempty"`
 	asking
 
+	watched watched // for those who operate the daemon
 	part    *partOf // nil: no call waits for it
 	size    int     // bytes of input that it holds while it is open
 	dropped bool    // its records are, and its output

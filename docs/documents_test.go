@@ -30,7 +30,7 @@ var (
 // What the documents name between backquotes as a file, a folder or a test is there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	tests := testNames(t)
-	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/errors.md", "docs/lsp.md", "docs/mcp.md", "docs/pool.md", "docs/tools-of-your-own.md", "docs/tools.md", "docs/regrets.md", "docs/departures.md", "docs/performance.md", "docs/security.md", "docs/remote.md", "docs/secrets.md", "docs/settings.md", "docs/mcp-server.md", "docs/agents.md", "docs/cluster.md", "docs/cluster-size.md", "docs/models.md", "docs/stdio.md", "examples/clients/README.md"} {
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/errors.md", "docs/lsp.md", "docs/mcp.md", "docs/pool.md", "docs/tools-of-your-own.md", "docs/tools.md", "docs/regrets.md", "docs/departures.md", "docs/performance.md", "docs/security.md", "docs/remote.md", "docs/secrets.md", "docs/settings.md", "docs/mcp-server.md", "docs/agents.md", "docs/cluster.md", "docs/cluster-size.md", "docs/models.md", "docs/operating.md", "docs/stdio.md", "examples/clients/README.md"} {
 		for _, match := range quoted.FindAllStringSubmatch(document(t, name), -1) {
 			word := match[1]
 			switch {

@@ -36,6 +36,7 @@ type serving struct {
 	idleExit               time.Duration
 	readyFD                int
 	mirror                 string // a socket; empty: the journal has no mirror
+	metrics                string // an address; empty: the metrics are served nowhere
 	trace                  string // empty: none
 }
 
@@ -59,6 +60,7 @@ func (s *app) serveCommand() *cobra.Command {
 	cli.AddChoice(cmd, &f.logFormat, "log-format", "", "how the log is written: json or console", "json", "console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
 	flags.StringVar(&f.mirror, "mirror", "", "socket of a server that stores what the journal commits before clients see it")
+	flags.StringVar(&f.metrics, "metrics", "", "serve metrics for Prometheus over HTTP at unix:PATH, under /metrics")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
 	_ = flags.MarkHidden("ready-fd")
 	flags.StringVar(&f.trace, "trace", "", "write a trace of the Go runtime to this file, with the phases of each call as regions")
@@ -139,6 +141,11 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	if err == nil && f.mirror != "" {
 		release, err = mirrored(&config, f.mirror)
 		defer release()
+	}
+	if err == nil && f.metrics != "" {
+		var end func()
+		end, err = serveMetrics(&config, f.metrics)
+		defer end()
 	}
 	if err == nil {
 		d, err = daemon.New(config)

@@ -22,13 +22,14 @@ const (
 // Store is an open database with all of its logs. All methods may be called
 // from any goroutine.
 type Store struct {
-	db       *database
-	files    *files
-	epoch    string
-	queue    queue
-	done     chan struct{} // closed when the writer has ended
-	syncs    *syncer
-	mirrored bool // everything waits for a mirror
+	db        *database
+	files     *files
+	epoch     string
+	queue     queue
+	done      chan struct{} // closed when the writer has ended
+	syncs     *syncer
+	mirrored  bool                // everything waits for a mirror
+	committed func(time.Duration) // nil: nobody wants to know
 
 	writing  sync.Mutex // held while a group is written; guards the rest of this paragraph
 	group    []*Pending // that is written, or was last
@@ -63,6 +64,9 @@ type Config struct {
 	Unsynced bool
 	// Mirror stores everything in another place before readers see it. Nil: there is none.
 	Mirror Mirror
+	// Committed is called after each transaction that writes entries, with how long it took. It must not block. Nil: it
+	// is not called.
+	Committed func(took time.Duration)
 	// Epoch is that of a new database, which will be built by [Store.Apply]. Empty: it gets an epoch of its own.
 	Epoch string
 }
@@ -104,9 +108,10 @@ func Open(dir string, config Config) (*Store, error) {
 		done:  make(chan struct{}),
 		logs:  map[string]knownLog{},
 
-		mirrored: config.Mirror != nil,
-		previous: map[link]uint64{},
-		puts:     map[cell]noted{},
+		mirrored:  config.Mirror != nil,
+		committed: config.Committed,
+		previous:  map[link]uint64{},
+		puts:      map[cell]noted{},
 	}
 	if s.syncs, err = openSyncer(path, epoch, config); err != nil {
 		return nil, errors.Join(err, db.close())

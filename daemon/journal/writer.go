@@ -222,6 +222,7 @@ func (s *Store) commit(group []*Pending) {
 // returns an error nothing was written or settled.
 func (s *Store) commitTogether(group []*Pending, r room) error {
 	defer trace.StartRegion(context.Background(), "journal").End()
+	began := time.Now()
 	err := s.db.update(r, func() error {
 		for _, p := range group {
 			p.log.next = p.log.written + 1
@@ -237,6 +238,9 @@ func (s *Store) commitTogether(group []*Pending, r room) error {
 	})
 	if err != nil {
 		return err
+	}
+	if s.committed != nil {
+		s.committed(time.Since(began))
 	}
 	for _, p := range group {
 		if p.err == nil {

@@ -196,10 +196,13 @@ type Call struct {
 	started  atomic.Bool // its action has begun
 	ahead    lookout
 
-	mu            sync.Mutex // held while the action is used
-	parsed        parsed
-	order         order // that it runs in, since its turn came
-	usage         Usage
+	mu     sync.Mutex // held while the action is used
+	parsed parsed
+	order  order // that it runs in, since its turn came
+	usage  struct {
+		Usage
+		room [2]Period // for the first of the periods
+	}
 	questions     int                  // that were made
 	rights        Rights               // as they were at the latest check
 	opinions      []permission.Opinion // of hooks
@@ -270,6 +273,7 @@ type parsed struct {
 // New returns the call of a use of tool in session, or its refusal if the tool rejects its input.
 func New(use Use, tool tools.Tool, session Session) (call *Call, refused *Ended) {
 	c := &Call{Use: use, Tool: tool, session: session, accepted: time.Now()}
+	c.usage.Periods = c.usage.room[:0]
 	defer func() {
 		if broken := recover(); broken != nil {
 			call, refused = nil, new(c.panicked(broken))

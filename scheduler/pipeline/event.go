@@ -96,8 +96,47 @@ func (Changed) event()   {}
 // Usage is what a call cost.
 type Usage struct {
 	Waited, Asked, Ran time.Duration // for its turn; for answers; acting
+	Hooked             time.Duration // for hooks
 	OutputBytes        int64
 	PeakMemory         int64 // bytes, of its largest process; 0: not known
+	// Periods are what these times consist of, in the order of their ends. That in which the call acted lasts from its
+	// beginning to its end, also where it asked meanwhile.
+	Periods []Period
+}
+
+// A Period is a part of a call's life.
+type Period struct {
+	Phase Phase
+	Began time.Duration // since the call was accepted
+	Took  time.Duration
+}
+
+// A Phase is what a call does in a period.
+type Phase uint8
+
+// The phases.
+const (
+	Waiting Phase = iota // for its turn, or until it is alone
+	Asking               // waiting for an answer
+	Hooking              // waiting for hooks
+	Running              // acting
+)
+
+// String returns the name of the phase, in the imperative.
+func (p Phase) String() string { return [...]string{"wait", "ask", "hooks", "run"}[p] }
+
+// spent adds a period that ends now, of a call that was accepted then.
+func (u *Usage) spent(phase Phase, accepted, began time.Time) {
+	took := time.Since(began)
+	u.Periods = append(u.Periods, Period{phase, began.Sub(accepted), took})
+	switch phase {
+	case Waiting:
+		u.Waited += took
+	case Asking:
+		u.Asked += took
+	case Hooking:
+		u.Hooked += took
+	}
 }
 
 // A Question is a question about whether a call may run.

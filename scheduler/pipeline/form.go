@@ -48,7 +48,14 @@ type stopwatch struct {
 	since time.Time     // when it last started
 	left  time.Duration // of the limit then
 	still time.Duration // how long it stood still before
+	asked []pause       // in which it stood still
 	over  bool          // it has ended
+}
+
+// A pause is a time in which a stopwatch stood still.
+type pause struct {
+	began time.Time
+	took  time.Duration
 }
 
 // newStopwatch returns a running stopwatch, which the caller ends. At the limit the context's cause
@@ -84,6 +91,7 @@ func (s *stopwatch) pause() (resume func()) {
 		defer s.mu.Unlock()
 		s.since = time.Now()
 		s.still += s.since.Sub(paused)
+		s.asked = append(s.asked, pause{paused, s.since.Sub(paused)})
 		if s.timer != nil && !s.over {
 			s.timer.Reset(s.left)
 		}
@@ -97,9 +105,16 @@ func (s *stopwatch) isOver() bool {
 	return s.over
 }
 
-// took returns how long it has run until now, and how long it stood still.
-func (s *stopwatch) took() (ran, still time.Duration) {
+// addTo adds to the usage of a call how long it has run until now, and how long it stood still while a client was asked. It
+// returns the first.
+func (s *stopwatch) addTo(u *Usage, accepted time.Time) (ran time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.begun) - s.still, s.still
+	wall := time.Since(s.begun)
+	u.Ran, u.Asked = wall-s.still, u.Asked+s.still
+	for _, p := range s.asked {
+		u.Periods = append(u.Periods, Period{Asking, p.began.Sub(accepted), p.took})
+	}
+	u.Periods = append(u.Periods, Period{Running, s.begun.Sub(accepted), wall})
+	return u.Ran
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
@@ -54,7 +55,10 @@ func (c *Call) listen(ctx context.Context, env *tools.Env, in hook.Input) error 
 		return err
 	}
 	var said hook.Result
-	if err := c.order.outside(func() { said = c.run(ctx, env, hooks, in) }); err != nil {
+	since := time.Now()
+	err := c.order.outside(func() { said = c.run(ctx, env, hooks, in) })
+	c.usage.spent(Hooking, c.accepted, since)
+	if err != nil {
 		return err
 	}
 	c.context = append(c.context, said.Context...)
@@ -108,12 +112,13 @@ func (c *Call) afterwards(env *tools.Env, ended Ended) Ended {
 	}
 	_ = c.session.Recorded(c) // the hooks may have to withhold something from the result, recorded or not
 	var said hook.Result
-	heard := make(chan struct{})
+	since, heard := time.Now(), make(chan struct{})
 	c.session.Later(func(ctx context.Context) { // stopping the call does not stop a hook that may have to withhold something
 		defer close(heard)
 		said = c.run(ctx, env, hooks, in)
 	})
 	<-heard
+	c.usage.spent(Hooking, c.accepted, since)
 	if said.Output != nil { // it may be there to hide something, so nothing of the old one stays
 		ended.Content, ended.Structured, ended.Spill = []tools.Block{{Text: *said.Output}}, nil, nil
 	}

@@ -32,7 +32,8 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	c.ahead.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.order, c.usage.Waited = order{outside, alone}, time.Since(c.accepted)
+	c.order = order{outside, alone}
+	c.usage.spent(Waiting, c.accepted, c.accepted)
 	env, rights := c.session.Begin(c)
 	c.rights, c.rights.fresh = rights, true
 	ended := c.noted(c.way(ctx, env))
@@ -50,7 +51,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 func (c *Call) Skip(cause error) {
 	c.ahead.stop()
 	ended := NotStarted(cause)
-	ended.Usage.Waited = time.Since(c.accepted)
+	ended.Usage.spent(Waiting, c.accepted, c.accepted)
 	c.session.Skipped(c, ended)
 }
 
@@ -65,7 +66,7 @@ func (c *Call) way(ctx context.Context, env *tools.Env) (ended Ended) {
 		if broken := recover(); broken != nil {
 			ended = c.panicked(broken)
 		}
-		ended.Usage = c.usage
+		ended.Usage = c.usage.Usage
 	}()
 	if err := c.permit(ctx, env); err != nil {
 		c.notifyDenied(env, err)
@@ -115,7 +116,10 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 			return nil
 		case permitted:
 			c.files.Release()
-			if err := c.order.alone(); err != nil {
+			since := time.Now()
+			err := c.order.alone()
+			c.usage.spent(Waiting, c.accepted, since)
+			if err != nil {
 				return err
 			}
 			alone = true
@@ -195,7 +199,7 @@ func (c *Call) ask(ctx context.Context, q Question) (yes *Question, err error) {
 	if gone := c.order.outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
 		err = gone
 	}
-	c.usage.Asked += time.Since(since)
+	c.usage.spent(Asking, c.accepted, since)
 	if err != nil {
 		return nil, err
 	}
@@ -247,8 +251,8 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	defer end()
 	env.Ask, env.Box.Ask = c.asking(watch), c.askingHosts(watch)
 	result, err := c.carryOut(ctx, env)
-	ran, asked := watch.took()
-	c.usage.Ran, c.usage.Asked, c.usage.PeakMemory = ran, c.usage.Asked+asked, env.Box.PeakMemory()
+	ran := watch.addTo(&c.usage.Usage, c.accepted)
+	c.usage.PeakMemory = env.Box.PeakMemory()
 	if confined.Tier == "" && env.Box.Used() {
 		confined, _ = c.confinement(env.Box) // it was found to be possible
 	}

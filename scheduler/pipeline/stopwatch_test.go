@@ -38,7 +38,8 @@ func TestStopwatch(t *testing.T) {
 				resume()
 				time.Sleep(tt.again)
 				synctest.Wait()
-				if ran, still := s.took(); ran != tt.run+tt.again || still != tt.pause {
+				var took Usage
+				if ran, still := s.addTo(&took, time.Time{}), took.Asked; ran != tt.run+tt.again || still != tt.pause {
 					t.Errorf("ran for %s and stood still for %s", ran, still)
 				}
 				if ended := context.Cause(ctx) == tools.ErrTimeout; ended != tt.ended {
@@ -74,7 +75,8 @@ func TestHold(t *testing.T) {
 			t.Errorf("the second waits for %s", got)
 		}
 		release()
-		if ran, still := watch.took(); ran != 2*time.Second || still != 150*time.Second {
+		var took Usage
+		if ran, still := watch.addTo(&took, time.Time{}), took.Asked; ran != 2*time.Second || still != 150*time.Second {
 			t.Errorf("ran for %s and stood still for %s", ran, still)
 		}
 		if got := waits(); got != 0 {

@@ -155,14 +155,39 @@ func (s *Set) running(path string) *server {
 	return nil
 }
 
-// ready returns the server if it has started and not ended, or nil.
-func (t *start) ready() *server {
+// Count returns how many servers run, and how many have ended or did not start and were not started again.
+func (s *Set) Count() (ready, failed int) {
+	if s == nil {
+		return 0, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.places {
+		switch {
+		case at.last == nil || !at.last.isDone():
+		case at.last.ready() != nil:
+			ready++
+		default:
+			failed++
+		}
+	}
+	return ready, failed
+}
+
+// isDone reports whether it has succeeded or failed.
+func (t *start) isDone() bool {
 	select {
 	case <-t.done:
-		if t.live != nil && !t.live.dying() {
-			return t.live
-		}
+		return true
 	default:
+		return false
+	}
+}
+
+// ready returns the server if it has started and not ended, or nil.
+func (t *start) ready() *server {
+	if t.isDone() && t.live != nil && !t.live.dying() {
+		return t.live
 	}
 	return nil
 }

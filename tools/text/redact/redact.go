@@ -87,7 +87,7 @@ func (r *Redactor) Bytes(text []byte) []byte {
 // Named returns the redacted value of a name, such as that of a member of a JSON object: only a mark
 // if the name is a credential's and the value looks like one, otherwise its Text.
 func (r *Redactor) Named(name, value string) string {
-	if _, is := markAt(value, 0); !is && credentialName(name) != notCredential && plausible(value) {
+	if _, is := markAt(value, 0); !is && plausible(value) && credentialName(name) != notCredential {
 		return mark(kindCredential)
 	}
 	return r.Text(value)

@@ -1,0 +1,133 @@
+// What operators see of the daemon: metrics, and what is told of each call when it has ended. What is done with it is
+// telemetry's.
+
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/daemon/telemetry"
+	"github.com/toold/toold/tools"
+	"github.com/toold/toold/tools/fault"
+	"github.com/toold/toold/tools/mcp"
+)
+
+// watched is what is noted of a call until it has ended.
+type watched struct {
+	label    telemetry.Label
+	accepted time.Time
+}
+
+// watch shows operators that calls have ended. It comes before the results are recorded, so that a client that has a result
+// finds it counted.
+func (rec *recorder) watch(endings []ending) {
+	for i := range endings {
+		e := &endings[i]
+		row := view(rec.s, func(its *state) *callRow { return its.ledger.calls[e.use.Key] })
+		call := telemetry.Call{
+			Session: rec.s.name, Use: e.use, Tool: row.Name, Label: row.watched.label, Accepted: row.watched.accepted, Ended: &e.ended,
+		}
+		telemetry.Log(rec.s.daemon.Log, &call)
+		rec.s.daemon.Metrics.Ended(&call)
+	}
+}
+
+// labelOf returns the label of a tool; nil: the use named none of the session's.
+func labelOf(tool tools.Tool) telemetry.Label {
+	if tool == nil {
+		return telemetry.Unknown
+	}
+	switch spec := tool.Spec(); spec.Origin {
+	case tools.BuiltIn:
+		return telemetry.Label(spec.Name)
+	case tools.Program:
+		return telemetry.Custom
+	case tools.MCP:
+		return telemetry.MCP
+	default:
+		return telemetry.Client
+	}
+}
+
+// decisionOf returns how a question was closed, by the error that its call gets.
+func decisionOf(err error) telemetry.Decision {
+	no, is := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil:
+		return telemetry.Allowed
+	case is && no.Code == "client_denied":
+		return telemetry.Denied
+	}
+	return telemetry.Withdrawn
+}
+
+// openMetrics begins the metrics, if there are any.
+func (d *Daemon) openMetrics() {
+	if d.Metrics == nil {
+		return
+	}
+	names := []string{checkpoint.ToolName}
+	for _, tool := range d.Tools {
+		names = append(names, tool.Spec().Name)
+	}
+	d.Metrics.Serve(d.Version, names, d.metricState)
+}
+
+// countRPC returns the options by which the gRPC server counts its requests.
+func (d *Daemon) countRPC() []grpc.ServerOption {
+	if d.Metrics == nil {
+		return nil
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(d.Metrics.RPC.UnaryServerInterceptor()), grpc.ChainStreamInterceptor(d.Metrics.RPC.StreamServerInterceptor()),
+	}
+}
+
+// metricState returns what the metrics show of the present. States that nothing is in are there too.
+func (d *Daemon) metricState() telemetry.State {
+	now := telemetry.State{Journal: sizeOf(d.inState("journal")), Servers: map[telemetry.Server]int{}}
+	for _, state := range []mcp.State{mcp.Starting, mcp.Ready, mcp.Restarting, mcp.Failed} {
+		now.Servers[telemetry.Server{Kind: "mcp", State: string(state)}] = 0
+	}
+	attached, detached := 0, 0
+	for _, s := range d.sessions.all() {
+		s.update(func(its *state) {
+			now.Questions += its.questions.openUnder("")
+			now.Running += its.ledger.running
+			if its.clients.main != nil {
+				attached++
+			} else {
+				detached++
+			}
+		})
+		for _, server := range s.tools.servers.Servers() {
+			now.Servers[telemetry.Server{Kind: "mcp", State: string(server.State)}]++
+		}
+		ready, failed := s.judge.languages.Count()
+		now.Servers[telemetry.Server{Kind: "language", State: string(mcp.Ready)}] += ready
+		now.Servers[telemetry.Server{Kind: "language", State: string(mcp.Failed)}] += failed
+	}
+	d.sessions.mu.Lock()
+	defer d.sessions.mu.Unlock()
+	now.Sessions = map[string]int{
+		"attached": attached, "detached": detached, "resting": len(d.sessions.resting), "not_restored": len(d.sessions.notRestored),
+	}
+	return now
+}
+
+// sizeOf returns the bytes of the files in a directory.
+func sizeOf(dir string) (bytes int64) {
+	entries, _ := os.ReadDir(dir) // what cannot be read has no size
+	for _, entry := range entries {
+		if info, err := os.Lstat(filepath.Join(dir, entry.Name())); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
