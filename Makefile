@@ -15,8 +15,10 @@ SEED ?= 1
 STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
+VERSION ?=
+
 .DEFAULT_GOAL := all
-.PHONY: all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
+.PHONY: dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -66,6 +68,7 @@ protos: .bin/buf
 lint: .bin/golangci-lint
 	golangci-lint run ./...
 	cd cluster && golangci-lint run ./...
+	cd contrib/dist && golangci-lint run ./...
 	go test -count=1 -run "^TestWords$$" ./docs
 
 # macOS is not a platform yet, but nothing should stand in its way.
@@ -193,3 +196,18 @@ cluster-endure:
 # What a cluster adds to a call, against a local daemon and the log in the same run, and how long a takeover takes.
 cluster-bench: cluster
 	cd cluster && go run ./bench
+
+# What a release consists of, in .bin/release: see docs/installing.md. With .bin/rootfs.tar there, the image too. VERSION is
+# vMAJOR.MINOR.PATCH; without it, the commit's tag or a pseudo-version.
+dist:
+	cd contrib/dist && go build -o ../../.bin/dist .
+	.bin/dist -out .bin/release -version '$(VERSION)' $(if $(wildcard .bin/rootfs.tar),-rootfs .bin/rootfs.tar)
+
+# The root file system of the image, once. This needs the network, debootstrap and root.
+rootfs:
+	contrib/dist/rootfs .bin/rootfs.tar
+
+# Packages install, and two builds give the same bytes. TOOLD_ALL=1 also builds from nothing, for both architectures, and runs the
+# program for arm64 by an emulator; with .bin/rootfs.tar there, the image's file system is run too.
+test-dist:
+	cd contrib/dist && $(if $(wildcard .bin/rootfs.tar),TOOLD_ROOTFS=$(CURDIR)/.bin/rootfs.tar) go test -count=1 -timeout 30m ./...

@@ -199,10 +199,12 @@ func awaitExit(pid int) (exit Exit, ok bool) {
 }
 
 // becomeSubreaper makes orphans children of the daemon, and returns the daemon's kernel session.
-// The daemon's own inherited descriptors are not passed on.
+// The daemon's own inherited descriptors are not passed on. An emulator of user programs, as qemu-user, has neither subreapers nor
+// confinement: there orphans are found by their marks only, and nothing is started unless it may run unconfined.
 func becomeSubreaper() (session int, err error) {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // an old kernel cannot, and children inherit them
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	if emulated := errors.Is(err, unix.EINVAL) && seccompThere(0) != nil; err != nil && !emulated {
 		return 0, err
 	}
 	return unix.Getsid(0)

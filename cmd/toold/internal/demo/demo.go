@@ -82,13 +82,17 @@ func (s demo) build(ctx context.Context) (*stage, error) {
 			return st, err
 		}
 	}
+	// The commands are the demo's own, so they may run on a machine that cannot confine processes.
+	if err := writeDemoFile(st.settings(), `{"sandbox": {"required": false}}`+"\n"); err != nil {
+		return st, err
+	}
 	log, err := os.Create(filepath.Join(dir, "daemon.log"))
 	if err != nil {
 		return st, fmt.Errorf("the demo's log cannot be made: %w", err)
 	}
 	defer log.Close()
 	st.daemon, err = connect.Spawn(ctx, log, "serve", "--socket", st.socket, "--state-dir", filepath.Join(dir, "state"),
-		"--root", st.workspace(), "--settings", filepath.Join(dir, "settings.json"), "--managed-settings", filepath.Join(dir, "managed"), "--idle-exit", demoIdle.String())
+		"--root", st.workspace(), "--settings", st.settings(), "--managed-settings", filepath.Join(dir, "managed"), "--idle-exit", demoIdle.String())
 	if err != nil {
 		if text, read := os.ReadFile(log.Name()); read == nil {
 			s.Noted("%s", text)
@@ -108,6 +112,8 @@ func writeDemoFile(name, text string) error {
 	}
 	return nil
 }
+
+func (st *stage) settings() string { return filepath.Join(st.dir, "settings.json") }
 
 func (st *stage) workspace() string { return filepath.Join(st.dir, "workspace") }
 
