@@ -159,6 +159,7 @@ clients: .bin/grpcurl
 	cd clients/typescript && npm ci --ignore-scripts
 	cd clients/vscode && npm ci --ignore-scripts
 	cd cmd/toold/testdata/conformance && npm ci --ignore-scripts
+	cd cmd/toold/testdata/browser && npm ci --ignore-scripts
 	cd examples/agents && npm ci --ignore-scripts
 	clients/neovim/test/fetch .bin/neovim
 	cd tools/memory/testdata/sdk && npm ci --ignore-scripts

@@ -62,6 +62,8 @@ type Config struct {
 	Mirror journal.Mirror
 	// Metrics are the daemon's metrics, of which no other daemon knows. Nil: nothing is counted.
 	Metrics *telemetry.Metrics
+	// HTTP is where the dashboard listens from the start, HOST:PORT on loopback; empty: at any port, when a client asks for it.
+	HTTP string
 }
 
 // A Daemon serves tool calls. New makes one, Serve runs it.
@@ -116,7 +118,7 @@ func New(config Config) (*Daemon, error) {
 		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
 	}
 	d.rates.kept = map[rateKey]*rate.Limiter{}
-	d.sessions.d, d.life.d, d.endpoints.d = d, d, d
+	d.sessions.d, d.life.d, d.endpoints.d, d.endpoints.dashboard.d, d.sessions.watchers.d = d, d, d, d, d
 	d.admission.refusals = quietly(d.Log)
 	d.openMetrics()
 	err := d.openSettings()
@@ -202,6 +204,11 @@ func (d *Daemon) inState(name string) string { return filepath.Join(d.StateDir, 
 func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	d.endpoints.listenOn(listeners)
+	if d.HTTP != "" {
+		if _, err := d.endpoints.dashboard.open(); err != nil {
+			d.Log.Error("the dashboard cannot be opened", zap.Error(err))
+		}
+	}
 	served := make(chan error, len(listeners)) // so that none has to wait until it is asked
 	for _, listener := range listeners {
 		go func() {
@@ -235,6 +242,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	stop()
 	housekeeping.Wait()
 	d.server.Stop()
+	d.endpoints.dashboard.close()
 	d.life.streaming.Wait()
 	for len(failed) < len(listeners) {
 		failed = append(failed, <-served)

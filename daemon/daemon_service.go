@@ -30,8 +30,8 @@ import (
 
 // features names what is served, for clients that want to know before they ask.
 var features = []string{
-	"answers", "background", "batches", "buffers", "checkpoints", "client_tools", "companion", "deferred_tools", "discard", "explain", "file_changes", "forms", "hooks", "interrupt",
-	"model_events", "native_results", "ordered_results", "program_tools", "progress", "read_output", "remember", "resume", "rules", "settings", "sibling_abort", "watch", "yield",
+	"answers", "background", "batches", "buffers", "checkpoints", "client_tools", "companion", "dashboard", "deferred_tools", "discard", "explain", "file_changes", "forms", "hooks", "interrupt",
+	"model_events", "native_results", "ordered_results", "program_tools", "progress", "read_output", "remember", "resume", "rules", "settings", "sibling_abort", "watch", "watch_sessions", "yield",
 }
 
 type daemonServer struct {

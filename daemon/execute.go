@@ -49,7 +49,7 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 func (l *lifecycle) takesNew() error {
 	select {
 	case <-l.ending:
-		return apierror.New(codes.Unavailable, "shutting_down", "The daemon is shutting down. Connect again: it starts again.")
+		return shuttingDown()
 	default:
 		return nil
 	}

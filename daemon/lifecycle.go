@@ -68,6 +68,11 @@ func (d *Daemon) shutdown() {
 	d.server.GracefulStop()
 }
 
+// shuttingDown is the error for a stream that comes or is there when the daemon ends.
+func shuttingDown() *apierror.Error {
+	return apierror.New(codes.Unavailable, "shutting_down", "The daemon is shutting down. Connect again: it starts again.")
+}
+
 // leave ends the session for this daemon; the next one brings it back.
 func (at *attachments) leave(cause error) {
 	if !at.s.finish(cause) {

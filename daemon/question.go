@@ -309,6 +309,9 @@ func (ask *asker) answerable(its *state) bool {
 			return true
 		}
 	}
+	if ask.s.daemon.sessions.watchers.answer(ask.s.meta.owner()) {
+		return true
+	}
 	return its.clients.main == nil && its.questions.canAsk && ask.s.attachments.keeps(its) && time.Since(its.clients.detached) < ask.s.daemon.limits.DetachedQuestion
 }
 

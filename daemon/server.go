@@ -35,6 +35,7 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/web"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -77,15 +78,24 @@ func (d *Daemon) newServer() *grpc.Server {
 			recovery.StreamServerInterceptor(rescue)),
 	}
 	server := grpc.NewServer(append(d.countRPC(), options...)...)
-	tooldv1.RegisterToolServiceServer(server, &toolServer{daemon: d})
-	tooldv1.RegisterSessionServiceServer(server, &sessionServer{daemon: d})
-	tooldv1.RegisterDaemonServiceServer(server, &daemonServer{daemon: d})
+	for _, service := range d.services() {
+		server.RegisterService(service.Desc, service.Impl)
+	}
 	healthpb.RegisterHealthServer(server, d.health)
 	reflection.Register(server)
 	if d.Metrics != nil {
 		d.Metrics.RPC.InitializeMetrics(server)
 	}
 	return server
+}
+
+// services are the services of the contract.
+func (d *Daemon) services() []web.Service {
+	return []web.Service{
+		{Desc: &tooldv1.ToolService_ServiceDesc, Impl: &toolServer{daemon: d}},
+		{Desc: &tooldv1.SessionService_ServiceDesc, Impl: &sessionServer{daemon: d}},
+		{Desc: &tooldv1.DaemonService_ServiceDesc, Impl: &daemonServer{daemon: d}},
+	}
 }
 
 // logCall writes one line a finished method; no payloads.
@@ -188,8 +198,9 @@ const placesTick = 2 * time.Second
 
 // endpoints are where the daemon is found: its listeners, and the lock on its state directory.
 type endpoints struct {
-	d    *Daemon
-	lock *access.Lock
+	d         *Daemon
+	lock      *access.Lock
+	dashboard dashboard
 
 	mu        sync.Mutex          // guards the rest
 	listeners []*tooldv1.Listener // none before Serve

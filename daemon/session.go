@@ -153,6 +153,7 @@ type sessionSet struct {
 	d        *Daemon
 	memories *memstore.Set // what the tool Memory keeps for them
 	making   sync.Mutex    // held while a session is made, so that two are not made under one name or above the limit; locked before mu
+	watchers watchers
 
 	mu          sync.Mutex // guards the rest
 	open        map[string]*session

@@ -93,31 +93,38 @@ func (s *session) describe() *tooldv1.Session {
 
 // Watch streams the records of a session beside its own stream.
 func (x *sessionServer) Watch(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) error {
+	return x.follow(g.Context(), request, eventSender{g.SendMsg, func(event *tooldv1.ExecuteResponse) any { return &tooldv1.WatchResponse{Event: event} }}, func() {
+		_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
+	})
+}
+
+// follow sends the events of a session to out until ctx ends or all are sent. It calls begun when the session has the stream.
+func (x *sessionServer) follow(ctx context.Context, request *tooldv1.WatchRequest, out eventSender, begun func()) error {
 	var st *stream
 	err := awake(func() (*session, error) {
 		if request.GetNoFollow() {
 			return nil, nil
 		}
-		return x.daemon.sessions.bringBackFor(principalOf(g.Context()), request.GetSessionId())
+		return x.daemon.sessions.bringBackFor(principalOf(ctx), request.GetSessionId())
 	}, func(*session) (err error) {
-		st, err = x.watcher(request, g)
+		st, err = x.watcher(ctx, request, out)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if !st.follow {
-		return st.run(g.Context())
+		return st.run(ctx)
 	}
 	x.daemon.life.countStream(1)
 	defer x.daemon.life.countStream(-1)
-	_ = g.SendHeader(nil) // by which a client knows that it is asked from now on; serve finds out if it is gone
-	return st.serve(g.Context(), nil)
+	begun()
+	return st.serve(ctx, nil)
 }
 
 // watcher makes the stream of a Watch, one of the session's if that is open.
-func (x *sessionServer) watcher(request *tooldv1.WatchRequest, g tooldv1.SessionService_WatchServer) (*stream, error) {
-	look, err := x.daemon.sessions.view(g.Context(), request)
+func (x *sessionServer) watcher(ctx context.Context, request *tooldv1.WatchRequest, out eventSender) (*stream, error) {
+	look, err := x.daemon.sessions.view(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +140,7 @@ func (x *sessionServer) watcher(request *tooldv1.WatchRequest, g tooldv1.Session
 	if s == nil {
 		s = &session{name: look.name, daemon: x.daemon, log: look.log}
 	}
-	st := newStream(s, after, eventSender{g.SendMsg, func(event *tooldv1.ExecuteResponse) any { return &tooldv1.WatchResponse{Event: event} }})
+	st := newStream(s, after, out)
 	st.inputs = request.GetInputs()
 	st.follow = look.session != nil && !request.GetNoFollow()
 	if !st.follow {

@@ -97,7 +97,7 @@ var imports = map[string][]string{
 	},
 	"cmd/toold/internal/lines": {},
 	"cmd/toold/internal/stdio": {
-		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/lines", "gen/toold/v1",
+		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/lines", "daemon/contract", "gen/toold/v1",
 	},
 	"cmd/toold/internal/terminal": {"daemon/convert", "daemon/dialect", "gen/toold/v1", "scheduler/permission"},
 	"cmd/toold/internal/turn": {
@@ -106,7 +106,7 @@ var imports = map[string][]string{
 	},
 	"contrib/dist": {},
 	"daemon": {
-		"daemon/mirror", "daemon/telemetry", "daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/dialect", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
+		"daemon/web", "daemon/telemetry", "daemon/mirror", "daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/dialect", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
 		"daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",
 		"tools/exec/background", "tools/net/egress", "tools/net/forward", "tools/fault", "tools/exec/language", "tools/mcp", "tools/text/nearest",
 		"tools/fs/pathname", "tools/program", "tools/text/ellipsis", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/spool",
@@ -130,6 +130,8 @@ var imports = map[string][]string{
 	"daemon/settings":  {"daemon/pool", "scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
 	"daemon/telemetry": {"scheduler/pipeline", "tools/exec/sandbox"},
 	"docs/picture":     {},
+	"daemon/contract":  {},
+	"daemon/web":       {"daemon/access", "daemon/apierror", "daemon/contract"},
 	"examples/filesearch": {
 		"daemon", "daemon/access", "tools", "tools/edit", "tools/fault", "tools/glob", "tools/grep", "tools/ls", "tools/exec/sandbox", "tools/fs/walk",
 		"tools/fs/workspace", "tools/fs/workspace/text", "tools/write",

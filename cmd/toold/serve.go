@@ -35,6 +35,7 @@ type serving struct {
 	tcp                    listening
 	idleExit               time.Duration
 	readyFD                int
+	http                   string // HOST:PORT; empty: the dashboard is reachable when a client asks for it
 	mirror                 string // a socket; empty: the journal has no mirror
 	metrics                string // an address; empty: the metrics are served nowhere
 	trace                  string // empty: none
@@ -59,6 +60,7 @@ func (s *app) serveCommand() *cobra.Command {
 	f.logFormat = "console"
 	cli.AddChoice(cmd, &f.logFormat, "log-format", "", "how the log is written: json or console", "json", "console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
+	flags.StringVar(&f.http, "http", "", "let the dashboard listen at HOST:PORT on loopback from the start (port 0: any)")
 	flags.StringVar(&f.mirror, "mirror", "", "socket of a server that stores what the journal commits before clients see it")
 	flags.StringVar(&f.metrics, "metrics", "", "serve metrics for Prometheus over HTTP at unix:PATH, under /metrics")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
@@ -135,7 +137,7 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	var d *daemon.Daemon
 	config := daemon.Config{
 		Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
-		Log: log, IdleExit: f.idleExit,
+		Log: log, IdleExit: f.idleExit, HTTP: f.http,
 	}
 	release := func() {}
 	if err == nil && f.mirror != "" {

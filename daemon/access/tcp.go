@@ -284,7 +284,7 @@ func (v tcpInfo) bearer(header metadata.MD) (found token, err error) {
 
 // checkOtherEnd refuses a process that a call of this daemon started. If the process cannot be found, for instance because it
 // runs on another machine, it refuses nothing.
-func (v tcpInfo) checkOtherEnd() error {
+func (v *tcpConn) checkOtherEnd() error {
 	child, gone, err := otherEnd(addrPortOf(v.RemoteAddr()), addrPortOf(v.LocalAddr()))
 	switch {
 	case err != nil:

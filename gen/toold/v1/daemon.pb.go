@@ -732,6 +732,98 @@ func (x *ExplainResponse) GetConfinement() *Confinement {
 	return nil
 }
 
+// It has no fields.
+type OpenDashboardRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenDashboardRequest) Reset() {
+	*x = OpenDashboardRequest{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenDashboardRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenDashboardRequest) ProtoMessage() {}
+
+func (x *OpenDashboardRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenDashboardRequest.ProtoReflect.Descriptor instead.
+func (*OpenDashboardRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
+}
+
+// Where the dashboard is.
+type OpenDashboardResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "http://127.0.0.1:PORT/". It is the same until the daemon ends.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// Good for one browser, once, for 60 s: behind "#" in the address. It is a secret: a page that has it acts as the caller for 12 h.
+	Code          string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenDashboardResponse) Reset() {
+	*x = OpenDashboardResponse{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenDashboardResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenDashboardResponse) ProtoMessage() {}
+
+func (x *OpenDashboardResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenDashboardResponse.ProtoReflect.Descriptor instead.
+func (*OpenDashboardResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *OpenDashboardResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *OpenDashboardResponse) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
 // When to end.
 type ShutdownRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -745,7 +837,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +849,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +862,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ShutdownRequest) GetNow() bool {
@@ -796,7 +888,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	mi := &file_toold_v1_daemon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +900,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	mi := &file_toold_v1_daemon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +913,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{10}
 }
 
 var File_toold_v1_daemon_proto protoreflect.FileDescriptor
@@ -894,14 +986,19 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\aeffects\x18\v \x03(\tR\aeffects\x12\x1a\n" +
 	"\bwarnings\x18\f \x03(\tR\bwarnings\x12:\n" +
 	"\x0fwarning_details\x18\x0e \x03(\v2\x11.toold.v1.WarningR\x0ewarningDetails\x127\n" +
-	"\vconfinement\x18\r \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\"<\n" +
+	"\vconfinement\x18\r \x01(\v2\x15.toold.v1.ConfinementR\vconfinement\"\x16\n" +
+	"\x14OpenDashboardRequest\"=\n" +
+	"\x15OpenDashboardResponse\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\"<\n" +
 	"\x0fShutdownRequest\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\bR\x03now\x12\x17\n" +
 	"\aif_idle\x18\x02 \x01(\bR\x06ifIdle\"\x12\n" +
-	"\x10ShutdownResponse2\xd2\x01\n" +
+	"\x10ShutdownResponse2\xa4\x02\n" +
 	"\rDaemonService\x12>\n" +
 	"\aGetInfo\x12\x18.toold.v1.GetInfoRequest\x1a\x19.toold.v1.GetInfoResponse\x12>\n" +
-	"\aExplain\x12\x18.toold.v1.ExplainRequest\x1a\x19.toold.v1.ExplainResponse\x12A\n" +
+	"\aExplain\x12\x18.toold.v1.ExplainRequest\x1a\x19.toold.v1.ExplainResponse\x12P\n" +
+	"\rOpenDashboard\x12\x1e.toold.v1.OpenDashboardRequest\x1a\x1f.toold.v1.OpenDashboardResponse\x12A\n" +
 	"\bShutdown\x12\x19.toold.v1.ShutdownRequest\x1a\x1a.toold.v1.ShutdownResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3"
 
 var (
@@ -916,7 +1013,7 @@ func file_toold_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_toold_v1_daemon_proto_rawDescData
 }
 
-var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_toold_v1_daemon_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),        // 0: toold.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),       // 1: toold.v1.GetInfoResponse
@@ -925,50 +1022,54 @@ var file_toold_v1_daemon_proto_goTypes = []any{
 	(*Limits)(nil),                // 4: toold.v1.Limits
 	(*ExplainRequest)(nil),        // 5: toold.v1.ExplainRequest
 	(*ExplainResponse)(nil),       // 6: toold.v1.ExplainResponse
-	(*ShutdownRequest)(nil),       // 7: toold.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),      // 8: toold.v1.ShutdownResponse
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(SandboxTier)(0),              // 10: toold.v1.SandboxTier
-	(*Warning)(nil),               // 11: toold.v1.Warning
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*ToolUse)(nil),               // 13: toold.v1.ToolUse
-	(*Options)(nil),               // 14: toold.v1.Options
-	(*Error)(nil),                 // 15: toold.v1.Error
-	(Level)(0),                    // 16: toold.v1.Level
-	(Decision)(0),                 // 17: toold.v1.Decision
-	(*Ground)(nil),                // 18: toold.v1.Ground
-	(*Suggestion)(nil),            // 19: toold.v1.Suggestion
-	(PermissionMode)(0),           // 20: toold.v1.PermissionMode
-	(*Confinement)(nil),           // 21: toold.v1.Confinement
+	(*OpenDashboardRequest)(nil),  // 7: toold.v1.OpenDashboardRequest
+	(*OpenDashboardResponse)(nil), // 8: toold.v1.OpenDashboardResponse
+	(*ShutdownRequest)(nil),       // 9: toold.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),      // 10: toold.v1.ShutdownResponse
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(SandboxTier)(0),              // 12: toold.v1.SandboxTier
+	(*Warning)(nil),               // 13: toold.v1.Warning
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*ToolUse)(nil),               // 15: toold.v1.ToolUse
+	(*Options)(nil),               // 16: toold.v1.Options
+	(*Error)(nil),                 // 17: toold.v1.Error
+	(Level)(0),                    // 18: toold.v1.Level
+	(Decision)(0),                 // 19: toold.v1.Decision
+	(*Ground)(nil),                // 20: toold.v1.Ground
+	(*Suggestion)(nil),            // 21: toold.v1.Suggestion
+	(PermissionMode)(0),           // 22: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 23: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
-	9,  // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
-	10, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	11, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
+	11, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
+	12, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
+	13, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
 	4,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
 	3,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
 	2,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
-	12, // 6: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	12, // 7: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	12, // 8: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	13, // 9: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	14, // 10: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	15, // 11: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	16, // 12: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	17, // 13: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	18, // 14: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	19, // 15: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	20, // 16: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	11, // 17: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
-	21, // 18: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	14, // 6: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	14, // 7: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	14, // 8: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	15, // 9: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	16, // 10: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	17, // 11: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	18, // 12: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	19, // 13: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	20, // 14: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	21, // 15: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	22, // 16: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	13, // 17: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
+	23, // 18: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
 	0,  // 19: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
 	5,  // 20: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	7,  // 21: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 22: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	6,  // 23: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	8,  // 24: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	22, // [22:25] is the sub-list for method output_type
-	19, // [19:22] is the sub-list for method input_type
+	7,  // 21: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
+	9,  // 22: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 23: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	6,  // 24: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	8,  // 25: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
+	10, // 26: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	23, // [23:27] is the sub-list for method output_type
+	19, // [19:23] is the sub-list for method input_type
 	19, // [19:19] is the sub-list for extension type_name
 	19, // [19:19] is the sub-list for extension extendee
 	0,  // [0:19] is the sub-list for field type_name
@@ -988,7 +1089,7 @@ func file_toold_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_daemon_proto_rawDesc), len(file_toold_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

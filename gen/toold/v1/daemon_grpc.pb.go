@@ -19,9 +19,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	DaemonService_GetInfo_FullMethodName  = "/toold.v1.DaemonService/GetInfo"
-	DaemonService_Explain_FullMethodName  = "/toold.v1.DaemonService/Explain"
-	DaemonService_Shutdown_FullMethodName = "/toold.v1.DaemonService/Shutdown"
+	DaemonService_GetInfo_FullMethodName       = "/toold.v1.DaemonService/GetInfo"
+	DaemonService_Explain_FullMethodName       = "/toold.v1.DaemonService/Explain"
+	DaemonService_OpenDashboard_FullMethodName = "/toold.v1.DaemonService/OpenDashboard"
+	DaemonService_Shutdown_FullMethodName      = "/toold.v1.DaemonService/Shutdown"
 )
 
 // DaemonServiceClient is the client API for DaemonService service.
@@ -35,6 +36,8 @@ type DaemonServiceClient interface {
 	// The verdict on a call, derived as Execute would, without running, asking or recording anything. Hooks are
 	// named, not run.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// Makes the dashboard reachable for a browser on this machine, and returns where. On the Unix socket only.
+	OpenDashboard(ctx context.Context, in *OpenDashboardRequest, opts ...grpc.CallOption) (*OpenDashboardResponse, error)
 	// Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
 	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
 }
@@ -67,6 +70,16 @@ func (c *daemonServiceClient) Explain(ctx context.Context, in *ExplainRequest, o
 	return out, nil
 }
 
+func (c *daemonServiceClient) OpenDashboard(ctx context.Context, in *OpenDashboardRequest, opts ...grpc.CallOption) (*OpenDashboardResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenDashboardResponse)
+	err := c.cc.Invoke(ctx, DaemonService_OpenDashboard_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *daemonServiceClient) Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ShutdownResponse)
@@ -88,6 +101,8 @@ type DaemonServiceServer interface {
 	// The verdict on a call, derived as Execute would, without running, asking or recording anything. Hooks are
 	// named, not run.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// Makes the dashboard reachable for a browser on this machine, and returns where. On the Unix socket only.
+	OpenDashboard(context.Context, *OpenDashboardRequest) (*OpenDashboardResponse, error)
 	// Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
 	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)
 	mustEmbedUnimplementedDaemonServiceServer()
@@ -105,6 +120,9 @@ func (UnimplementedDaemonServiceServer) GetInfo(context.Context, *GetInfoRequest
 }
 func (UnimplementedDaemonServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedDaemonServiceServer) OpenDashboard(context.Context, *OpenDashboardRequest) (*OpenDashboardResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method OpenDashboard not implemented")
 }
 func (UnimplementedDaemonServiceServer) Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Shutdown not implemented")
@@ -166,6 +184,24 @@ func _DaemonService_Explain_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DaemonService_OpenDashboard_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenDashboardRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DaemonServiceServer).OpenDashboard(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DaemonService_OpenDashboard_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DaemonServiceServer).OpenDashboard(ctx, req.(*OpenDashboardRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DaemonService_Shutdown_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ShutdownRequest)
 	if err := dec(in); err != nil {
@@ -198,6 +234,10 @@ var DaemonService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _DaemonService_Explain_Handler,
+		},
+		{
+			MethodName: "OpenDashboard",
+			Handler:    _DaemonService_OpenDashboard_Handler,
 		},
 		{
 			MethodName: "Shutdown",

@@ -958,6 +958,328 @@ func (x *WatchResponse) GetEvent() *ExecuteResponse {
 	return nil
 }
 
+// What to watch besides the list of sessions.
+type WatchSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A session whose events are sent too; empty: none.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// As WatchRequest.after_seq.
+	AfterSeq *uint64 `protobuf:"varint,2,opt,name=after_seq,json=afterSeq,proto3,oneof" json:"after_seq,omitempty"`
+	// A person answers questions of all the caller's sessions, through the Answer method: while the stream lasts and for two minutes
+	// after it, no call is denied for want of one who could be asked.
+	Answers bool `protobuf:"varint,3,opt,name=answers,proto3" json:"answers,omitempty"`
+	// As WatchRequest.inputs.
+	Inputs        bool `protobuf:"varint,4,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchSessionsRequest) Reset() {
+	*x = WatchSessionsRequest{}
+	mi := &file_toold_v1_session_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSessionsRequest) ProtoMessage() {}
+
+func (x *WatchSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSessionsRequest.ProtoReflect.Descriptor instead.
+func (*WatchSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WatchSessionsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *WatchSessionsRequest) GetAfterSeq() uint64 {
+	if x != nil && x.AfterSeq != nil {
+		return *x.AfterSeq
+	}
+	return 0
+}
+
+func (x *WatchSessionsRequest) GetAnswers() bool {
+	if x != nil {
+		return x.Answers
+	}
+	return false
+}
+
+func (x *WatchSessionsRequest) GetInputs() bool {
+	if x != nil {
+		return x.Inputs
+	}
+	return false
+}
+
+// One change.
+type WatchSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchSessionsResponse_Event
+	//	*WatchSessionsResponse_Session
+	//	*WatchSessionsResponse_ClosedSessionId
+	//	*WatchSessionsResponse_AllSent
+	//	*WatchSessionsResponse_EventsEnded
+	Update        isWatchSessionsResponse_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchSessionsResponse) Reset() {
+	*x = WatchSessionsResponse{}
+	mi := &file_toold_v1_session_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSessionsResponse) ProtoMessage() {}
+
+func (x *WatchSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSessionsResponse.ProtoReflect.Descriptor instead.
+func (*WatchSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WatchSessionsResponse) GetUpdate() isWatchSessionsResponse_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *WatchSessionsResponse) GetEvent() *ExecuteResponse {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSessionsResponse_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
+func (x *WatchSessionsResponse) GetSession() *SessionState {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSessionsResponse_Session); ok {
+			return x.Session
+		}
+	}
+	return nil
+}
+
+func (x *WatchSessionsResponse) GetClosedSessionId() string {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSessionsResponse_ClosedSessionId); ok {
+			return x.ClosedSessionId
+		}
+	}
+	return ""
+}
+
+func (x *WatchSessionsResponse) GetAllSent() bool {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSessionsResponse_AllSent); ok {
+			return x.AllSent
+		}
+	}
+	return false
+}
+
+func (x *WatchSessionsResponse) GetEventsEnded() *EventsEnded {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSessionsResponse_EventsEnded); ok {
+			return x.EventsEnded
+		}
+	}
+	return nil
+}
+
+type isWatchSessionsResponse_Update interface {
+	isWatchSessionsResponse_Update()
+}
+
+type WatchSessionsResponse_Event struct {
+	// An event of the session that the request names.
+	Event *ExecuteResponse `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
+}
+
+type WatchSessionsResponse_Session struct {
+	// A session that is new or has changed.
+	Session *SessionState `protobuf:"bytes,2,opt,name=session,proto3,oneof"`
+}
+
+type WatchSessionsResponse_ClosedSessionId struct {
+	// A session that is closed, by its name.
+	ClosedSessionId string `protobuf:"bytes,3,opt,name=closed_session_id,json=closedSessionId,proto3,oneof"`
+}
+
+type WatchSessionsResponse_AllSent struct {
+	// Every session that was there at the beginning has been sent.
+	AllSent bool `protobuf:"varint,4,opt,name=all_sent,json=allSent,proto3,oneof"`
+}
+
+type WatchSessionsResponse_EventsEnded struct {
+	// No more events of that session follow.
+	EventsEnded *EventsEnded `protobuf:"bytes,5,opt,name=events_ended,json=eventsEnded,proto3,oneof"`
+}
+
+func (*WatchSessionsResponse_Event) isWatchSessionsResponse_Update() {}
+
+func (*WatchSessionsResponse_Session) isWatchSessionsResponse_Update() {}
+
+func (*WatchSessionsResponse_ClosedSessionId) isWatchSessionsResponse_Update() {}
+
+func (*WatchSessionsResponse_AllSent) isWatchSessionsResponse_Update() {}
+
+func (*WatchSessionsResponse_EventsEnded) isWatchSessionsResponse_Update() {}
+
+// A session and what waits in it.
+type SessionState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As ListSessions returns it.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// As GetSessionResponse.open_questions.
+	OpenQuestions []*Question `protobuf:"bytes,2,rep,name=open_questions,json=openQuestions,proto3" json:"open_questions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionState) Reset() {
+	*x = SessionState{}
+	mi := &file_toold_v1_session_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionState) ProtoMessage() {}
+
+func (x *SessionState) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionState.ProtoReflect.Descriptor instead.
+func (*SessionState) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SessionState) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *SessionState) GetOpenQuestions() []*Question {
+	if x != nil {
+		return x.OpenQuestions
+	}
+	return nil
+}
+
+// Why no more events of a session follow.
+type EventsEnded struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As of an error: "unknown_session", "shutting_down". Empty: the session is closed, and everything of it was sent.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// A sentence.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventsEnded) Reset() {
+	*x = EventsEnded{}
+	mi := &file_toold_v1_session_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventsEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventsEnded) ProtoMessage() {}
+
+func (x *EventsEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventsEnded.ProtoReflect.Descriptor instead.
+func (*EventsEnded) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EventsEnded) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *EventsEnded) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // An answer from beside the stream.
 type AnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -971,7 +1293,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1305,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1318,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AnswerRequest) GetSessionId() string {
@@ -1022,7 +1344,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1356,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1369,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 // Which call.
@@ -1065,7 +1387,7 @@ type CancelCallRequest struct {
 
 func (x *CancelCallRequest) Reset() {
 	*x = CancelCallRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1399,7 @@ func (x *CancelCallRequest) String() string {
 func (*CancelCallRequest) ProtoMessage() {}
 
 func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1412,7 @@ func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelCallRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelCallRequest) GetSessionId() string {
@@ -1125,7 +1447,7 @@ type CancelCallResponse struct {
 
 func (x *CancelCallResponse) Reset() {
 	*x = CancelCallResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1459,7 @@ func (x *CancelCallResponse) String() string {
 func (*CancelCallResponse) ProtoMessage() {}
 
 func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1472,7 @@ func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelCallResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelCallResponse) GetCancelled() bool {
@@ -1173,7 +1495,7 @@ type InterruptRequest struct {
 
 func (x *InterruptRequest) Reset() {
 	*x = InterruptRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1507,7 @@ func (x *InterruptRequest) String() string {
 func (*InterruptRequest) ProtoMessage() {}
 
 func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1520,7 @@ func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptRequest.ProtoReflect.Descriptor instead.
 func (*InterruptRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *InterruptRequest) GetSessionId() string {
@@ -1224,7 +1546,7 @@ type InterruptResponse struct {
 
 func (x *InterruptResponse) Reset() {
 	*x = InterruptResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1558,7 @@ func (x *InterruptResponse) String() string {
 func (*InterruptResponse) ProtoMessage() {}
 
 func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1571,7 @@ func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptResponse.ProtoReflect.Descriptor instead.
 func (*InterruptResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 // Which turn.
@@ -1269,7 +1591,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1603,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1616,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CancelTurnRequest) GetSessionId() string {
@@ -1336,7 +1658,7 @@ type CancelTurnResponse struct {
 
 func (x *CancelTurnResponse) Reset() {
 	*x = CancelTurnResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1670,7 @@ func (x *CancelTurnResponse) String() string {
 func (*CancelTurnResponse) ProtoMessage() {}
 
 func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1683,7 @@ func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnResponse.ProtoReflect.Descriptor instead.
 func (*CancelTurnResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CancelTurnResponse) GetTurns() uint32 {
@@ -1384,7 +1706,7 @@ type KillTaskRequest struct {
 
 func (x *KillTaskRequest) Reset() {
 	*x = KillTaskRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1718,7 @@ func (x *KillTaskRequest) String() string {
 func (*KillTaskRequest) ProtoMessage() {}
 
 func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1731,7 @@ func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
 func (*KillTaskRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KillTaskRequest) GetSessionId() string {
@@ -1435,7 +1757,7 @@ type KillTaskResponse struct {
 
 func (x *KillTaskResponse) Reset() {
 	*x = KillTaskResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1769,7 @@ func (x *KillTaskResponse) String() string {
 func (*KillTaskResponse) ProtoMessage() {}
 
 func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1782,7 @@ func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
 }
 
 // Which session.
@@ -1474,7 +1796,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1808,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1821,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -1518,7 +1840,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1852,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1865,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
 }
 
 // A state of files that can be put back: what one call has changed.
@@ -1588,7 +1910,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1922,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1935,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Checkpoint) GetTurn() uint64 {
@@ -1749,7 +2071,7 @@ type FileChange struct {
 
 func (x *FileChange) Reset() {
 	*x = FileChange{}
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +2083,7 @@ func (x *FileChange) String() string {
 func (*FileChange) ProtoMessage() {}
 
 func (x *FileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +2096,7 @@ func (x *FileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
 func (*FileChange) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FileChange) GetPath() string {
@@ -1832,7 +2154,7 @@ type PathReason struct {
 
 func (x *PathReason) Reset() {
 	*x = PathReason{}
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +2166,7 @@ func (x *PathReason) String() string {
 func (*PathReason) ProtoMessage() {}
 
 func (x *PathReason) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +2179,7 @@ func (x *PathReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathReason.ProtoReflect.Descriptor instead.
 func (*PathReason) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PathReason) GetPath() string {
@@ -1899,7 +2221,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2233,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2246,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListCheckpointsRequest) GetSessionId() string {
@@ -2000,7 +2322,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2334,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2347,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -2084,7 +2406,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2418,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2431,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RestoreRequest) GetSessionId() string {
@@ -2229,7 +2551,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[28]
+	mi := &file_toold_v1_session_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2563,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[28]
+	mi := &file_toold_v1_session_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2576,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RestoreResponse) GetRestored() []string {
@@ -2427,7 +2749,28 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"_after_seq\"@\n" +
 	"\rWatchResponse\x12/\n" +
-	"\x05event\x18\x01 \x01(\v2\x19.toold.v1.ExecuteResponseR\x05event\"X\n" +
+	"\x05event\x18\x01 \x01(\v2\x19.toold.v1.ExecuteResponseR\x05event\"\x97\x01\n" +
+	"\x14WatchSessionsRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12 \n" +
+	"\tafter_seq\x18\x02 \x01(\x04H\x00R\bafterSeq\x88\x01\x01\x12\x18\n" +
+	"\aanswers\x18\x03 \x01(\bR\aanswers\x12\x16\n" +
+	"\x06inputs\x18\x04 \x01(\bR\x06inputsB\f\n" +
+	"\n" +
+	"_after_seq\"\x8f\x02\n" +
+	"\x15WatchSessionsResponse\x121\n" +
+	"\x05event\x18\x01 \x01(\v2\x19.toold.v1.ExecuteResponseH\x00R\x05event\x122\n" +
+	"\asession\x18\x02 \x01(\v2\x16.toold.v1.SessionStateH\x00R\asession\x12,\n" +
+	"\x11closed_session_id\x18\x03 \x01(\tH\x00R\x0fclosedSessionId\x12\x1b\n" +
+	"\ball_sent\x18\x04 \x01(\bH\x00R\aallSent\x12:\n" +
+	"\fevents_ended\x18\x05 \x01(\v2\x15.toold.v1.EventsEndedH\x00R\veventsEndedB\b\n" +
+	"\x06update\"v\n" +
+	"\fSessionState\x12+\n" +
+	"\asession\x18\x01 \x01(\v2\x11.toold.v1.SessionR\asession\x129\n" +
+	"\x0eopen_questions\x18\x02 \x03(\v2\x12.toold.v1.QuestionR\ropenQuestions\";\n" +
+	"\vEventsEnded\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"X\n" +
 	"\rAnswerRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12(\n" +
@@ -2556,12 +2899,13 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_REMOVED\x10\x02\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_CHANGED\x10\x03\x12\x19\n" +
-	"\x15FILE_CHANGE_KIND_MODE\x10\x042\xa3\x06\n" +
+	"\x15FILE_CHANGE_KIND_MODE\x10\x042\xf7\x06\n" +
 	"\x0eSessionService\x12M\n" +
 	"\fListSessions\x12\x1d.toold.v1.ListSessionsRequest\x1a\x1e.toold.v1.ListSessionsResponse\x12G\n" +
 	"\n" +
 	"GetSession\x12\x1b.toold.v1.GetSessionRequest\x1a\x1c.toold.v1.GetSessionResponse\x12:\n" +
-	"\x05Watch\x12\x16.toold.v1.WatchRequest\x1a\x17.toold.v1.WatchResponse0\x01\x12;\n" +
+	"\x05Watch\x12\x16.toold.v1.WatchRequest\x1a\x17.toold.v1.WatchResponse0\x01\x12R\n" +
+	"\rWatchSessions\x12\x1e.toold.v1.WatchSessionsRequest\x1a\x1f.toold.v1.WatchSessionsResponse0\x01\x12;\n" +
 	"\x06Answer\x12\x17.toold.v1.AnswerRequest\x1a\x18.toold.v1.AnswerResponse\x12G\n" +
 	"\n" +
 	"CancelCall\x12\x1b.toold.v1.CancelCallRequest\x1a\x1c.toold.v1.CancelCallResponse\x12D\n" +
@@ -2586,7 +2930,7 @@ func file_toold_v1_session_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_toold_v1_session_proto_goTypes = []any{
 	(PortState)(0),                  // 0: toold.v1.PortState
 	(FileChangeKind)(0),             // 1: toold.v1.FileChangeKind
@@ -2600,87 +2944,98 @@ var file_toold_v1_session_proto_goTypes = []any{
 	(*OpenCall)(nil),                // 9: toold.v1.OpenCall
 	(*WatchRequest)(nil),            // 10: toold.v1.WatchRequest
 	(*WatchResponse)(nil),           // 11: toold.v1.WatchResponse
-	(*AnswerRequest)(nil),           // 12: toold.v1.AnswerRequest
-	(*AnswerResponse)(nil),          // 13: toold.v1.AnswerResponse
-	(*CancelCallRequest)(nil),       // 14: toold.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),      // 15: toold.v1.CancelCallResponse
-	(*InterruptRequest)(nil),        // 16: toold.v1.InterruptRequest
-	(*InterruptResponse)(nil),       // 17: toold.v1.InterruptResponse
-	(*CancelTurnRequest)(nil),       // 18: toold.v1.CancelTurnRequest
-	(*CancelTurnResponse)(nil),      // 19: toold.v1.CancelTurnResponse
-	(*KillTaskRequest)(nil),         // 20: toold.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),        // 21: toold.v1.KillTaskResponse
-	(*CloseSessionRequest)(nil),     // 22: toold.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),    // 23: toold.v1.CloseSessionResponse
-	(*Checkpoint)(nil),              // 24: toold.v1.Checkpoint
-	(*FileChange)(nil),              // 25: toold.v1.FileChange
-	(*PathReason)(nil),              // 26: toold.v1.PathReason
-	(*ListCheckpointsRequest)(nil),  // 27: toold.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 28: toold.v1.ListCheckpointsResponse
-	(*RestoreRequest)(nil),          // 29: toold.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 30: toold.v1.RestoreResponse
-	(*timestamppb.Timestamp)(nil),   // 31: google.protobuf.Timestamp
-	(*ClientInfo)(nil),              // 32: toold.v1.ClientInfo
-	(*Options)(nil),                 // 33: toold.v1.Options
-	(*Todo)(nil),                    // 34: toold.v1.Todo
-	(*durationpb.Duration)(nil),     // 35: google.protobuf.Duration
-	(*Question)(nil),                // 36: toold.v1.Question
-	(CallState)(0),                  // 37: toold.v1.CallState
-	(*ExecuteResponse)(nil),         // 38: toold.v1.ExecuteResponse
-	(*Answer)(nil),                  // 39: toold.v1.Answer
+	(*WatchSessionsRequest)(nil),    // 12: toold.v1.WatchSessionsRequest
+	(*WatchSessionsResponse)(nil),   // 13: toold.v1.WatchSessionsResponse
+	(*SessionState)(nil),            // 14: toold.v1.SessionState
+	(*EventsEnded)(nil),             // 15: toold.v1.EventsEnded
+	(*AnswerRequest)(nil),           // 16: toold.v1.AnswerRequest
+	(*AnswerResponse)(nil),          // 17: toold.v1.AnswerResponse
+	(*CancelCallRequest)(nil),       // 18: toold.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),      // 19: toold.v1.CancelCallResponse
+	(*InterruptRequest)(nil),        // 20: toold.v1.InterruptRequest
+	(*InterruptResponse)(nil),       // 21: toold.v1.InterruptResponse
+	(*CancelTurnRequest)(nil),       // 22: toold.v1.CancelTurnRequest
+	(*CancelTurnResponse)(nil),      // 23: toold.v1.CancelTurnResponse
+	(*KillTaskRequest)(nil),         // 24: toold.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),        // 25: toold.v1.KillTaskResponse
+	(*CloseSessionRequest)(nil),     // 26: toold.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),    // 27: toold.v1.CloseSessionResponse
+	(*Checkpoint)(nil),              // 28: toold.v1.Checkpoint
+	(*FileChange)(nil),              // 29: toold.v1.FileChange
+	(*PathReason)(nil),              // 30: toold.v1.PathReason
+	(*ListCheckpointsRequest)(nil),  // 31: toold.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 32: toold.v1.ListCheckpointsResponse
+	(*RestoreRequest)(nil),          // 33: toold.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 34: toold.v1.RestoreResponse
+	(*timestamppb.Timestamp)(nil),   // 35: google.protobuf.Timestamp
+	(*ClientInfo)(nil),              // 36: toold.v1.ClientInfo
+	(*Options)(nil),                 // 37: toold.v1.Options
+	(*Todo)(nil),                    // 38: toold.v1.Todo
+	(*durationpb.Duration)(nil),     // 39: google.protobuf.Duration
+	(*Question)(nil),                // 40: toold.v1.Question
+	(CallState)(0),                  // 41: toold.v1.CallState
+	(*ExecuteResponse)(nil),         // 42: toold.v1.ExecuteResponse
+	(*Answer)(nil),                  // 43: toold.v1.Answer
 }
 var file_toold_v1_session_proto_depIdxs = []int32{
-	31, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
-	32, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
+	35, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
+	36, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
 	3,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
-	33, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
-	34, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
-	35, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
+	37, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
+	38, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
+	39, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
 	4,  // 6: toold.v1.BackgroundTask.ports:type_name -> toold.v1.ServedPort
 	0,  // 7: toold.v1.ServedPort.state:type_name -> toold.v1.PortState
 	2,  // 8: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
 	2,  // 9: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
 	9,  // 10: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
-	36, // 11: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
-	37, // 12: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
-	38, // 13: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
-	39, // 14: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
-	31, // 15: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
-	25, // 16: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
-	26, // 17: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
-	1,  // 18: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
-	24, // 19: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
-	25, // 20: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
-	25, // 21: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
-	26, // 22: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
-	26, // 23: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
-	5,  // 24: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
-	7,  // 25: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
-	10, // 26: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
-	12, // 27: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
-	14, // 28: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
-	16, // 29: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
-	18, // 30: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
-	20, // 31: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
-	22, // 32: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
-	27, // 33: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
-	29, // 34: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
-	6,  // 35: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
-	8,  // 36: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
-	11, // 37: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
-	13, // 38: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
-	15, // 39: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
-	17, // 40: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
-	19, // 41: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
-	21, // 42: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
-	23, // 43: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
-	28, // 44: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
-	30, // 45: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
-	35, // [35:46] is the sub-list for method output_type
-	24, // [24:35] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	40, // 11: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
+	41, // 12: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
+	42, // 13: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
+	42, // 14: toold.v1.WatchSessionsResponse.event:type_name -> toold.v1.ExecuteResponse
+	14, // 15: toold.v1.WatchSessionsResponse.session:type_name -> toold.v1.SessionState
+	15, // 16: toold.v1.WatchSessionsResponse.events_ended:type_name -> toold.v1.EventsEnded
+	2,  // 17: toold.v1.SessionState.session:type_name -> toold.v1.Session
+	40, // 18: toold.v1.SessionState.open_questions:type_name -> toold.v1.Question
+	43, // 19: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
+	35, // 20: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
+	29, // 21: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
+	30, // 22: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
+	1,  // 23: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
+	28, // 24: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
+	29, // 25: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
+	29, // 26: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
+	30, // 27: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
+	30, // 28: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
+	5,  // 29: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
+	7,  // 30: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
+	10, // 31: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
+	12, // 32: toold.v1.SessionService.WatchSessions:input_type -> toold.v1.WatchSessionsRequest
+	16, // 33: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
+	18, // 34: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
+	20, // 35: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
+	22, // 36: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
+	24, // 37: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
+	26, // 38: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
+	31, // 39: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
+	33, // 40: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
+	6,  // 41: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
+	8,  // 42: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
+	11, // 43: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
+	13, // 44: toold.v1.SessionService.WatchSessions:output_type -> toold.v1.WatchSessionsResponse
+	17, // 45: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
+	19, // 46: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
+	21, // 47: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
+	23, // 48: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
+	25, // 49: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
+	27, // 50: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
+	32, // 51: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
+	34, // 52: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
+	41, // [41:53] is the sub-list for method output_type
+	29, // [29:41] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_session_proto_init() }
@@ -2692,8 +3047,16 @@ func file_toold_v1_session_proto_init() {
 	file_toold_v1_options_proto_init()
 	file_toold_v1_tool_proto_init()
 	file_toold_v1_session_proto_msgTypes[8].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[25].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[27].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[10].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[11].OneofWrappers = []any{
+		(*WatchSessionsResponse_Event)(nil),
+		(*WatchSessionsResponse_Session)(nil),
+		(*WatchSessionsResponse_ClosedSessionId)(nil),
+		(*WatchSessionsResponse_AllSent)(nil),
+		(*WatchSessionsResponse_EventsEnded)(nil),
+	}
+	file_toold_v1_session_proto_msgTypes[29].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[31].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),
 		(*RestoreRequest_ToolUseId)(nil),
 	}
@@ -2703,7 +3066,7 @@ func file_toold_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_session_proto_rawDesc), len(file_toold_v1_session_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

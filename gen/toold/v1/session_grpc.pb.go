@@ -22,6 +22,7 @@ const (
 	SessionService_ListSessions_FullMethodName    = "/toold.v1.SessionService/ListSessions"
 	SessionService_GetSession_FullMethodName      = "/toold.v1.SessionService/GetSession"
 	SessionService_Watch_FullMethodName           = "/toold.v1.SessionService/Watch"
+	SessionService_WatchSessions_FullMethodName   = "/toold.v1.SessionService/WatchSessions"
 	SessionService_Answer_FullMethodName          = "/toold.v1.SessionService/Answer"
 	SessionService_CancelCall_FullMethodName      = "/toold.v1.SessionService/CancelCall"
 	SessionService_Interrupt_FullMethodName       = "/toold.v1.SessionService/Interrupt"
@@ -44,6 +45,9 @@ type SessionServiceClient interface {
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
 	// The records of a session after a number, and then live, with progress. It displaces no stream.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
+	// What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
+	// messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
+	WatchSessions(ctx context.Context, in *WatchSessionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSessionsResponse], error)
 	// Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
 	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error)
 	// Stops one call. Returns when that is decided, not when the call has ended.
@@ -111,6 +115,25 @@ func (c *sessionServiceClient) Watch(ctx context.Context, in *WatchRequest, opts
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type SessionService_WatchClient = grpc.ServerStreamingClient[WatchResponse]
+
+func (c *sessionServiceClient) WatchSessions(ctx context.Context, in *WatchSessionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSessionsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &SessionService_ServiceDesc.Streams[1], SessionService_WatchSessions_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchSessionsRequest, WatchSessionsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SessionService_WatchSessionsClient = grpc.ServerStreamingClient[WatchSessionsResponse]
 
 func (c *sessionServiceClient) Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -204,6 +227,9 @@ type SessionServiceServer interface {
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
 	// The records of a session after a number, and then live, with progress. It displaces no stream.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
+	// What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
+	// messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
+	WatchSessions(*WatchSessionsRequest, grpc.ServerStreamingServer[WatchSessionsResponse]) error
 	// Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
 	Answer(context.Context, *AnswerRequest) (*AnswerResponse, error)
 	// Stops one call. Returns when that is decided, not when the call has ended.
@@ -241,6 +267,9 @@ func (UnimplementedSessionServiceServer) GetSession(context.Context, *GetSession
 }
 func (UnimplementedSessionServiceServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedSessionServiceServer) WatchSessions(*WatchSessionsRequest, grpc.ServerStreamingServer[WatchSessionsResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchSessions not implemented")
 }
 func (UnimplementedSessionServiceServer) Answer(context.Context, *AnswerRequest) (*AnswerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Answer not implemented")
@@ -333,6 +362,17 @@ func _SessionService_Watch_Handler(srv interface{}, stream grpc.ServerStream) er
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type SessionService_WatchServer = grpc.ServerStreamingServer[WatchResponse]
+
+func _SessionService_WatchSessions_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchSessionsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SessionServiceServer).WatchSessions(m, &grpc.GenericServerStream[WatchSessionsRequest, WatchSessionsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SessionService_WatchSessionsServer = grpc.ServerStreamingServer[WatchSessionsResponse]
 
 func _SessionService_Answer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AnswerRequest)
@@ -530,6 +570,11 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Watch",
 			Handler:       _SessionService_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchSessions",
+			Handler:       _SessionService_WatchSessions_Handler,
 			ServerStreams: true,
 		},
 	},

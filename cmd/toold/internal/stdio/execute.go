@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/daemon/contract"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -109,7 +110,7 @@ func (s *server) execute(ctx context.Context, x *exchange, _ protoreflect.Method
 			case event.Err != nil:
 				return nil, event.Err
 			}
-			s.pass(x, encode(event.ExecuteResponse))
+			s.pass(x, contract.Encode(event.ExecuteResponse))
 			if hello := event.GetAttached(); hello != nil {
 				s.tell(x, hello, session, begun)
 				begun = true

@@ -6,19 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
-	"google.golang.org/genproto/googleapis/rpc/code"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/daemon/contract"
 )
 
 // The codes of errors that JSON-RPC 2.0 gives; all others are the numbers of gRPC's.
@@ -57,84 +52,23 @@ func parse(line []byte) (r request, failed *failure) {
 	return r, nil
 }
 
-// A failure is the error of a request.
-type failure struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    *data  `json:"data,omitempty"`
-}
-
-// data is what of a status of gRPC is for programs.
-type data struct {
-	Status   string            `json:"status"`
-	Reason   string            `json:"reason,omitempty"`
-	Metadata map[string]string `json:"metadata,omitempty"`
-}
+// failure is the error of a request.
+type failure = contract.Failure
 
 // failureOf returns the failure of a method.
 func failureOf(err error) *failure {
-	s, is := status.FromError(err)
-	if e, isCLI := errors.AsType[*cli.Error](err); isCLI { // no daemon could be reached
-		s, is = status.New(codes.Unavailable, e.Text), true
+	if e, is := errors.AsType[*cli.Error](err); is { // no daemon could be reached
+		err = status.Error(codes.Unavailable, e.Text)
 	}
-	if !is {
-		s = status.FromContextError(err)
-	}
-	f := &failure{Code: int(s.Code()), Message: s.Message(), Data: &data{Status: code.Code(s.Code()).String()}}
-	for _, detail := range s.Details() {
-		if info, is := detail.(*errdetails.ErrorInfo); is {
-			f.Data.Reason, f.Data.Metadata = info.GetReason(), info.GetMetadata()
-		}
-	}
-	return f
+	return contract.FailureOf(err)
 }
 
-// methodOf returns the method of the contract that a request names, such as "ToolService/RunTool"; nil: there is none.
-func methodOf(name string) protoreflect.MethodDescriptor {
-	service, method, _ := strings.Cut(name, "/")
-	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("toold.v1." + service))
-	if err != nil {
-		return nil
-	}
-	if s, is := found.(protoreflect.ServiceDescriptor); is {
-		return s.Methods().ByName(protoreflect.Name(method))
-	}
-	return nil
-}
-
-// newMessage returns an empty message of that type, which is one of the contract.
-func newMessage(d protoreflect.MessageDescriptor) proto.Message {
-	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
-	if err != nil {
-		panic(fmt.Sprintf("BUG: %s has no type: %v", d.FullName(), err))
-	}
-	return t.New().Interface()
-}
-
-// decode reads a message from JSON; nothing is an empty one.
+// decode reads the parameters of a method from JSON; none are an empty message.
 func decode(text json.RawMessage, into proto.Message) *failure {
-	if len(text) == 0 || string(text) == "null" {
-		return nil
-	}
-	if err := protojson.Unmarshal(text, into); err != nil {
-		// The library's text has a space at random, so that nobody compares it.
-		why := strings.TrimLeft(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto:"), " ")
-		return &failure{Code: codeParams, Message: fmt.Sprintf("the parameters are not those of %s: %s", into.ProtoReflect().Descriptor().Name(), why)}
+	if err := contract.Decode(text, into); err != nil {
+		return &failure{Code: codeParams, Message: fmt.Sprintf("the parameters are not those of %s: %s", into.ProtoReflect().Descriptor().Name(), err)}
 	}
 	return nil
-}
-
-// encode returns a message as JSON on one line.
-func encode(m proto.Message) json.RawMessage {
-	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
-	if err != nil {
-		panic(fmt.Sprintf("BUG: a %s that is not JSON: %v", m.ProtoReflect().Descriptor().Name(), err))
-	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, text); err != nil {
-		panic(fmt.Sprintf("BUG: %v", err))
-	}
-	return line.Bytes()
 }
 
 // A writer writes lines. It is safe for concurrent use; who writes waits for a client that does not read.

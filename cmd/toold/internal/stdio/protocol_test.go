@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/toold/toold/daemon/contract"
 )
 
 // FuzzTake holds that whatever line a client sends, each line that answers it is JSON of the protocol, and the server lives.
@@ -17,8 +19,8 @@ func FuzzTake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var out bytes.Buffer
 		s := &server{out: &writer{out: &out, broken: func() {}}, open: map[string]*exchange{}}
-		if r, failed := parse(line); failed == nil && r.ID != nil && methodOf(r.Method) != nil {
-			if decode(r.Params, newMessage(methodOf(r.Method).Input())) == nil {
+		if r, failed := parse(line); failed == nil && r.ID != nil && contract.Method(r.Method) != nil {
+			if decode(r.Params, contract.New(contract.Method(r.Method).Input())) == nil {
 				return // it would be sent to a daemon
 			}
 		}

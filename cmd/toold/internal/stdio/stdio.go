@@ -25,6 +25,7 @@ import (
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
 	"github.com/toold/toold/cmd/toold/internal/lines"
+	"github.com/toold/toold/daemon/contract"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -189,11 +190,11 @@ func (s *server) notified(r request) *failure {
 
 // call begins a request. Its failure is the request's answer; if it is nil the answer follows.
 func (s *server) call(ctx context.Context, r request) *failure {
-	method := methodOf(r.Method)
+	method := contract.Method(r.Method)
 	if method == nil {
 		return &failure{Code: codeMethod, Message: fmt.Sprintf("there is no method %q: it is a service and a method, such as \"ToolService/RunTool\"", r.Method)}
 	}
-	in := newMessage(method.Input())
+	in := contract.New(method.Input())
 	if failed := decode(r.Params, in); failed != nil {
 		return failed
 	}
@@ -265,11 +266,11 @@ func (s *server) unary(ctx context.Context, _ *exchange, method protoreflect.Met
 	if err != nil {
 		return nil, err
 	}
-	out := newMessage(method.Output())
-	if err := conn.Invoke(ctx, pathOf(method), in, out); err != nil {
+	out := contract.New(method.Output())
+	if err := conn.Invoke(ctx, contract.Path(method), in, out); err != nil {
 		return nil, s.lost(conn, err)
 	}
-	return encode(out), nil
+	return contract.Encode(out), nil
 }
 
 // stream calls a method that answers with a stream, which it passes on.
@@ -278,7 +279,7 @@ func (s *server) stream(ctx context.Context, x *exchange, method protoreflect.Me
 	if err != nil {
 		return nil, err
 	}
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, pathOf(method))
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, contract.Path(method))
 	if err == nil {
 		err = stream.SendMsg(in)
 	}
@@ -286,9 +287,9 @@ func (s *server) stream(ctx context.Context, x *exchange, method protoreflect.Me
 		err = stream.CloseSend()
 	}
 	for err == nil {
-		out := newMessage(method.Output())
+		out := contract.New(method.Output())
 		if err = stream.RecvMsg(out); err == nil {
-			s.pass(x, encode(out))
+			s.pass(x, contract.Encode(out))
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -303,10 +304,6 @@ func (s *server) pass(x *exchange, message json.RawMessage) {
 		ID      json.RawMessage `json:"id"`
 		Message json.RawMessage `json:"message"`
 	}{x.id, message})
-}
-
-func pathOf(method protoreflect.MethodDescriptor) string {
-	return fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
 }
 
 // connection returns the connection for all but Execute streams; it starts the daemon if none answers.

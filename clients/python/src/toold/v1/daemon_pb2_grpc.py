@@ -25,6 +25,11 @@ class DaemonServiceStub(object):
                 request_serializer=toold_dot_v1_dot_daemon__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=toold_dot_v1_dot_daemon__pb2.ExplainResponse.FromString,
                 )
+        self.OpenDashboard = channel.unary_unary(
+                '/toold.v1.DaemonService/OpenDashboard',
+                request_serializer=toold_dot_v1_dot_daemon__pb2.OpenDashboardRequest.SerializeToString,
+                response_deserializer=toold_dot_v1_dot_daemon__pb2.OpenDashboardResponse.FromString,
+                )
         self.Shutdown = channel.unary_unary(
                 '/toold.v1.DaemonService/Shutdown',
                 request_serializer=toold_dot_v1_dot_daemon__pb2.ShutdownRequest.SerializeToString,
@@ -51,6 +56,13 @@ class DaemonServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenDashboard(self, request, context):
+        """Makes the dashboard reachable for a browser on this machine, and returns where. On the Unix socket only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Shutdown(self, request, context):
         """Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
         """
@@ -70,6 +82,11 @@ def add_DaemonServiceServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=toold_dot_v1_dot_daemon__pb2.ExplainRequest.FromString,
                     response_serializer=toold_dot_v1_dot_daemon__pb2.ExplainResponse.SerializeToString,
+            ),
+            'OpenDashboard': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenDashboard,
+                    request_deserializer=toold_dot_v1_dot_daemon__pb2.OpenDashboardRequest.FromString,
+                    response_serializer=toold_dot_v1_dot_daemon__pb2.OpenDashboardResponse.SerializeToString,
             ),
             'Shutdown': grpc.unary_unary_rpc_method_handler(
                     servicer.Shutdown,
@@ -118,6 +135,23 @@ class DaemonService(object):
         return grpc.experimental.unary_unary(request, target, '/toold.v1.DaemonService/Explain',
             toold_dot_v1_dot_daemon__pb2.ExplainRequest.SerializeToString,
             toold_dot_v1_dot_daemon__pb2.ExplainResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def OpenDashboard(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/toold.v1.DaemonService/OpenDashboard',
+            toold_dot_v1_dot_daemon__pb2.OpenDashboardRequest.SerializeToString,
+            toold_dot_v1_dot_daemon__pb2.OpenDashboardResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

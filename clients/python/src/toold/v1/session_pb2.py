@@ -18,7 +18,7 @@ from toold.v1 import options_pb2 as toold_dot_v1_dot_options__pb2
 from toold.v1 import tool_pb2 as toold_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16toold/v1/session.proto\x12\x08toold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\xad\x03\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05roots\x18\x02 \x03(\t\x12\x19\n\x11working_directory\x18\x03 \x01(\t\x12+\n\x07\x63reated\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0e\x66irst_kept_seq\x18\x05 \x01(\x04\x12\x10\n\x08last_seq\x18\x06 \x01(\x04\x12\x10\n\x08\x61ttached\x18\x07 \x01(\x08\x12$\n\x06\x63lient\x18\x08 \x01(\x0b\x32\x14.toold.v1.ClientInfo\x12\x12\n\nopen_calls\x18\t \x01(\r\x12\x16\n\x0eopen_questions\x18\n \x01(\r\x12\x32\n\x10\x62\x61\x63kground_tasks\x18\x0b \x03(\x0b\x32\x18.toold.v1.BackgroundTask\x12\"\n\x07options\x18\x0c \x01(\x0b\x32\x11.toold.v1.Options\x12\x0e\n\x06\x63losed\x18\r \x01(\x08\x12\x11\n\tanonymous\x18\x0e \x01(\x08\x12\x1d\n\x05todos\x18\x0f \x03(\x0b\x32\x0e.toold.v1.Todo\x12\x0f\n\x07omitted\x18\x10 \x03(\t\"\xa9\x01\n\x0e\x42\x61\x63kgroundTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12&\n\x03\x61ge\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0boutput_path\x18\x04 \x01(\t\x12\x13\n\x0btool_use_id\x18\x05 \x01(\t\x12#\n\x05ports\x18\x06 \x03(\x0b\x32\x14.toold.v1.ServedPort\"\\\n\nServedPort\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\"\n\x05state\x18\x03 \x01(\x0e\x32\x13.toold.v1.PortState\x12\x0f\n\x07program\x18\x04 \x01(\t\"T\n\x13ListSessionsRequest\x12\x16\n\x0einclude_closed\x18\x01 \x01(\x08\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"T\n\x14ListSessionsResponse\x12#\n\x08sessions\x18\x01 \x03(\x0b\x32\x11.toold.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x11GetSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x8c\x01\n\x12GetSessionResponse\x12\"\n\x07session\x18\x01 \x01(\x0b\x32\x11.toold.v1.Session\x12&\n\nopen_calls\x18\x02 \x03(\x0b\x32\x12.toold.v1.OpenCall\x12*\n\x0eopen_questions\x18\x03 \x03(\x0b\x32\x12.toold.v1.Question\"\x7f\n\x08OpenCall\x12\x13\n\x0btool_use_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0c\n\x04turn\x18\x04 \x01(\x04\x12\x0f\n\x07turn_id\x18\x05 \x01(\t\x12\"\n\x05state\x18\x06 \x01(\x0e\x32\x13.toold.v1.CallState\"|\n\x0cWatchRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x16\n\tafter_seq\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\tno_follow\x18\x03 \x01(\x08\x12\x0f\n\x07\x61nswers\x18\x04 \x01(\x08\x12\x0e\n\x06inputs\x18\x05 \x01(\x08\x42\x0c\n\n_after_seq\"9\n\rWatchResponse\x12(\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x19.toold.v1.ExecuteResponse\"E\n\rAnswerRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12 \n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x10.toold.v1.Answer\"\x10\n\x0e\x41nswerResponse\"L\n\x11\x43\x61ncelCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x13\n\x0btool_use_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\'\n\x12\x43\x61ncelCallResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\"6\n\x10InterruptRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x13\n\x11InterruptResponse\"U\n\x11\x43\x61ncelTurnRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07turn_id\x18\x02 \x01(\t\x12\x0b\n\x03\x61ll\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"#\n\x12\x43\x61ncelTurnResponse\x12\r\n\x05turns\x18\x01 \x01(\r\"6\n\x0fKillTaskRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\"\x12\n\x10KillTaskResponse\")\n\x13\x43loseSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x16\n\x14\x43loseSessionResponse\"\xea\x02\n\nCheckpoint\x12\x0c\n\x04turn\x18\x01 \x01(\x04\x12\x13\n\x0btool_use_id\x18\x02 \x01(\t\x12\r\n\x05paths\x18\x03 \x03(\t\x12\x0c\n\x04\x64iff\x18\x04 \x01(\t\x12\x0f\n\x07turn_id\x18\x05 \x01(\t\x12\x11\n\ttool_name\x18\x06 \x01(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12+\n\x07started\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x05\x66iles\x18\t \x03(\x0b\x32\x14.toold.v1.FileChange\x12&\n\x08not_kept\x18\n \x03(\x0b\x32\x14.toold.v1.PathReason\x12\x0e\n\x06undone\x18\x0b \x01(\x08\x12\x0f\n\x07restore\x18\x0c \x01(\x08\x12\x12\n\nsession_id\x18\r \x01(\t\x12\x0f\n\x07running\x18\x0e \x01(\x08\x12\x12\n\nmore_files\x18\x0f \x01(\r\x12\x15\n\rmore_not_kept\x18\x10 \x01(\r\"~\n\nFileChange\x12\x0c\n\x04path\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.toold.v1.FileChangeKind\x12\x0c\n\x04\x64iff\x18\x03 \x01(\t\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x04 \x01(\r\x12\x0f\n\x07removed\x18\x05 \x01(\r\x12\x0c\n\x04note\x18\x06 \x01(\t\"*\n\nPathReason\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xae\x01\n\x16ListCheckpointsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x11\n\x04turn\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x13\n\x0btool_use_id\x18\x03 \x01(\t\x12\r\n\x05paths\x18\x04 \x03(\t\x12\x10\n\x08no_diffs\x18\x05 \x01(\x08\x12\x0b\n\x03net\x18\x06 \x01(\x08\x12\r\n\x05limit\x18\x07 \x01(\r\x12\x12\n\npage_token\x18\x08 \x01(\tB\x07\n\x05_turn\"\x92\x01\n\x17ListCheckpointsResponse\x12)\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x14.toold.v1.Checkpoint\x12!\n\x03net\x18\x02 \x03(\x0b\x32\x14.toold.v1.FileChange\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\x12\x10\n\x08more_net\x18\x04 \x01(\r\"\x98\x01\n\x0eRestoreRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x04turn\x18\x02 \x01(\x04H\x00\x12\x15\n\x0btool_use_id\x18\x03 \x01(\tH\x00\x12\r\n\x05paths\x18\x04 \x03(\t\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12\r\n\x05\x66orce\x18\x06 \x01(\x08\x12\x13\n\x0bplan_digest\x18\x07 \x01(\tB\x07\n\x05point\"\x80\x03\n\x0fRestoreResponse\x12\x10\n\x08restored\x18\x01 \x03(\t\x12\x11\n\tconflicts\x18\x02 \x03(\t\x12#\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x14.toold.v1.FileChange\x12*\n\x0cnot_restored\x18\x04 \x03(\x0b\x32\x14.toold.v1.PathReason\x12.\n\x10\x63onflict_reasons\x18\x05 \x03(\x0b\x32\x14.toold.v1.PathReason\x12\x13\n\x0bplan_digest\x18\x06 \x01(\t\x12\x12\n\nsession_id\x18\x07 \x01(\t\x12\x13\n\x0btool_use_id\x18\x08 \x01(\t\x12\x0c\n\x04turn\x18\t \x01(\x04\x12\x1b\n\x13undone_tool_use_ids\x18\n \x03(\t\x12\x14\n\x0cundone_calls\x18\x0b \x01(\r\x12\x15\n\rmore_restored\x18\x0c \x01(\r\x12\x16\n\x0emore_conflicts\x18\r \x01(\r\x12\x19\n\x11more_not_restored\x18\x0e \x01(\r*\xe0\x01\n\tPortState\x12\x1a\n\x16PORT_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fPORT_STATE_OPEN\x10\x01\x12\x14\n\x10PORT_STATE_ASKED\x10\x02\x12\x16\n\x12PORT_STATE_REFUSED\x10\x03\x12\x14\n\x10PORT_STATE_NEVER\x10\x04\x12\x19\n\x15PORT_STATE_UNANSWERED\x10\x05\x12\x14\n\x10PORT_STATE_TAKEN\x10\x06\x12\x16\n\x12PORT_STATE_LIMITED\x10\x07\x12\x15\n\x11PORT_STATE_FAILED\x10\x08*\xa7\x01\n\x0e\x46ileChangeKind\x12 \n\x1c\x46ILE_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x46ILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n\x18\x46ILE_CHANGE_KIND_REMOVED\x10\x02\x12\x1c\n\x18\x46ILE_CHANGE_KIND_CHANGED\x10\x03\x12\x19\n\x15\x46ILE_CHANGE_KIND_MODE\x10\x04\x32\xa3\x06\n\x0eSessionService\x12M\n\x0cListSessions\x12\x1d.toold.v1.ListSessionsRequest\x1a\x1e.toold.v1.ListSessionsResponse\x12G\n\nGetSession\x12\x1b.toold.v1.GetSessionRequest\x1a\x1c.toold.v1.GetSessionResponse\x12:\n\x05Watch\x12\x16.toold.v1.WatchRequest\x1a\x17.toold.v1.WatchResponse0\x01\x12;\n\x06\x41nswer\x12\x17.toold.v1.AnswerRequest\x1a\x18.toold.v1.AnswerResponse\x12G\n\nCancelCall\x12\x1b.toold.v1.CancelCallRequest\x1a\x1c.toold.v1.CancelCallResponse\x12\x44\n\tInterrupt\x12\x1a.toold.v1.InterruptRequest\x1a\x1b.toold.v1.InterruptResponse\x12G\n\nCancelTurn\x12\x1b.toold.v1.CancelTurnRequest\x1a\x1c.toold.v1.CancelTurnResponse\x12\x41\n\x08KillTask\x12\x19.toold.v1.KillTaskRequest\x1a\x1a.toold.v1.KillTaskResponse\x12M\n\x0c\x43loseSession\x12\x1d.toold.v1.CloseSessionRequest\x1a\x1e.toold.v1.CloseSessionResponse\x12V\n\x0fListCheckpoints\x12 .toold.v1.ListCheckpointsRequest\x1a!.toold.v1.ListCheckpointsResponse\x12>\n\x07Restore\x12\x18.toold.v1.RestoreRequest\x1a\x19.toold.v1.RestoreResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16toold/v1/session.proto\x12\x08toold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\xad\x03\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05roots\x18\x02 \x03(\t\x12\x19\n\x11working_directory\x18\x03 \x01(\t\x12+\n\x07\x63reated\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0e\x66irst_kept_seq\x18\x05 \x01(\x04\x12\x10\n\x08last_seq\x18\x06 \x01(\x04\x12\x10\n\x08\x61ttached\x18\x07 \x01(\x08\x12$\n\x06\x63lient\x18\x08 \x01(\x0b\x32\x14.toold.v1.ClientInfo\x12\x12\n\nopen_calls\x18\t \x01(\r\x12\x16\n\x0eopen_questions\x18\n \x01(\r\x12\x32\n\x10\x62\x61\x63kground_tasks\x18\x0b \x03(\x0b\x32\x18.toold.v1.BackgroundTask\x12\"\n\x07options\x18\x0c \x01(\x0b\x32\x11.toold.v1.Options\x12\x0e\n\x06\x63losed\x18\r \x01(\x08\x12\x11\n\tanonymous\x18\x0e \x01(\x08\x12\x1d\n\x05todos\x18\x0f \x03(\x0b\x32\x0e.toold.v1.Todo\x12\x0f\n\x07omitted\x18\x10 \x03(\t\"\xa9\x01\n\x0e\x42\x61\x63kgroundTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12&\n\x03\x61ge\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0boutput_path\x18\x04 \x01(\t\x12\x13\n\x0btool_use_id\x18\x05 \x01(\t\x12#\n\x05ports\x18\x06 \x03(\x0b\x32\x14.toold.v1.ServedPort\"\\\n\nServedPort\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\"\n\x05state\x18\x03 \x01(\x0e\x32\x13.toold.v1.PortState\x12\x0f\n\x07program\x18\x04 \x01(\t\"T\n\x13ListSessionsRequest\x12\x16\n\x0einclude_closed\x18\x01 \x01(\x08\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"T\n\x14ListSessionsResponse\x12#\n\x08sessions\x18\x01 \x03(\x0b\x32\x11.toold.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x11GetSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x8c\x01\n\x12GetSessionResponse\x12\"\n\x07session\x18\x01 \x01(\x0b\x32\x11.toold.v1.Session\x12&\n\nopen_calls\x18\x02 \x03(\x0b\x32\x12.toold.v1.OpenCall\x12*\n\x0eopen_questions\x18\x03 \x03(\x0b\x32\x12.toold.v1.Question\"\x7f\n\x08OpenCall\x12\x13\n\x0btool_use_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0c\n\x04turn\x18\x04 \x01(\x04\x12\x0f\n\x07turn_id\x18\x05 \x01(\t\x12\"\n\x05state\x18\x06 \x01(\x0e\x32\x13.toold.v1.CallState\"|\n\x0cWatchRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x16\n\tafter_seq\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\tno_follow\x18\x03 \x01(\x08\x12\x0f\n\x07\x61nswers\x18\x04 \x01(\x08\x12\x0e\n\x06inputs\x18\x05 \x01(\x08\x42\x0c\n\n_after_seq\"9\n\rWatchResponse\x12(\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x19.toold.v1.ExecuteResponse\"q\n\x14WatchSessionsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x16\n\tafter_seq\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0f\n\x07\x61nswers\x18\x03 \x01(\x08\x12\x0e\n\x06inputs\x18\x04 \x01(\x08\x42\x0c\n\n_after_seq\"\xd8\x01\n\x15WatchSessionsResponse\x12*\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x19.toold.v1.ExecuteResponseH\x00\x12)\n\x07session\x18\x02 \x01(\x0b\x32\x16.toold.v1.SessionStateH\x00\x12\x1b\n\x11\x63losed_session_id\x18\x03 \x01(\tH\x00\x12\x12\n\x08\x61ll_sent\x18\x04 \x01(\x08H\x00\x12-\n\x0c\x65vents_ended\x18\x05 \x01(\x0b\x32\x15.toold.v1.EventsEndedH\x00\x42\x08\n\x06update\"^\n\x0cSessionState\x12\"\n\x07session\x18\x01 \x01(\x0b\x32\x11.toold.v1.Session\x12*\n\x0eopen_questions\x18\x02 \x03(\x0b\x32\x12.toold.v1.Question\",\n\x0b\x45ventsEnded\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"E\n\rAnswerRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12 \n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x10.toold.v1.Answer\"\x10\n\x0e\x41nswerResponse\"L\n\x11\x43\x61ncelCallRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x13\n\x0btool_use_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\'\n\x12\x43\x61ncelCallResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\"6\n\x10InterruptRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x13\n\x11InterruptResponse\"U\n\x11\x43\x61ncelTurnRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07turn_id\x18\x02 \x01(\t\x12\x0b\n\x03\x61ll\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"#\n\x12\x43\x61ncelTurnResponse\x12\r\n\x05turns\x18\x01 \x01(\r\"6\n\x0fKillTaskRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\"\x12\n\x10KillTaskResponse\")\n\x13\x43loseSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x16\n\x14\x43loseSessionResponse\"\xea\x02\n\nCheckpoint\x12\x0c\n\x04turn\x18\x01 \x01(\x04\x12\x13\n\x0btool_use_id\x18\x02 \x01(\t\x12\r\n\x05paths\x18\x03 \x03(\t\x12\x0c\n\x04\x64iff\x18\x04 \x01(\t\x12\x0f\n\x07turn_id\x18\x05 \x01(\t\x12\x11\n\ttool_name\x18\x06 \x01(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12+\n\x07started\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12#\n\x05\x66iles\x18\t \x03(\x0b\x32\x14.toold.v1.FileChange\x12&\n\x08not_kept\x18\n \x03(\x0b\x32\x14.toold.v1.PathReason\x12\x0e\n\x06undone\x18\x0b \x01(\x08\x12\x0f\n\x07restore\x18\x0c \x01(\x08\x12\x12\n\nsession_id\x18\r \x01(\t\x12\x0f\n\x07running\x18\x0e \x01(\x08\x12\x12\n\nmore_files\x18\x0f \x01(\r\x12\x15\n\rmore_not_kept\x18\x10 \x01(\r\"~\n\nFileChange\x12\x0c\n\x04path\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.toold.v1.FileChangeKind\x12\x0c\n\x04\x64iff\x18\x03 \x01(\t\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x04 \x01(\r\x12\x0f\n\x07removed\x18\x05 \x01(\r\x12\x0c\n\x04note\x18\x06 \x01(\t\"*\n\nPathReason\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xae\x01\n\x16ListCheckpointsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x11\n\x04turn\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x13\n\x0btool_use_id\x18\x03 \x01(\t\x12\r\n\x05paths\x18\x04 \x03(\t\x12\x10\n\x08no_diffs\x18\x05 \x01(\x08\x12\x0b\n\x03net\x18\x06 \x01(\x08\x12\r\n\x05limit\x18\x07 \x01(\r\x12\x12\n\npage_token\x18\x08 \x01(\tB\x07\n\x05_turn\"\x92\x01\n\x17ListCheckpointsResponse\x12)\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x14.toold.v1.Checkpoint\x12!\n\x03net\x18\x02 \x03(\x0b\x32\x14.toold.v1.FileChange\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\x12\x10\n\x08more_net\x18\x04 \x01(\r\"\x98\x01\n\x0eRestoreRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x04turn\x18\x02 \x01(\x04H\x00\x12\x15\n\x0btool_use_id\x18\x03 \x01(\tH\x00\x12\r\n\x05paths\x18\x04 \x03(\t\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12\r\n\x05\x66orce\x18\x06 \x01(\x08\x12\x13\n\x0bplan_digest\x18\x07 \x01(\tB\x07\n\x05point\"\x80\x03\n\x0fRestoreResponse\x12\x10\n\x08restored\x18\x01 \x03(\t\x12\x11\n\tconflicts\x18\x02 \x03(\t\x12#\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x14.toold.v1.FileChange\x12*\n\x0cnot_restored\x18\x04 \x03(\x0b\x32\x14.toold.v1.PathReason\x12.\n\x10\x63onflict_reasons\x18\x05 \x03(\x0b\x32\x14.toold.v1.PathReason\x12\x13\n\x0bplan_digest\x18\x06 \x01(\t\x12\x12\n\nsession_id\x18\x07 \x01(\t\x12\x13\n\x0btool_use_id\x18\x08 \x01(\t\x12\x0c\n\x04turn\x18\t \x01(\x04\x12\x1b\n\x13undone_tool_use_ids\x18\n \x03(\t\x12\x14\n\x0cundone_calls\x18\x0b \x01(\r\x12\x15\n\rmore_restored\x18\x0c \x01(\r\x12\x16\n\x0emore_conflicts\x18\r \x01(\r\x12\x19\n\x11more_not_restored\x18\x0e \x01(\r*\xe0\x01\n\tPortState\x12\x1a\n\x16PORT_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fPORT_STATE_OPEN\x10\x01\x12\x14\n\x10PORT_STATE_ASKED\x10\x02\x12\x16\n\x12PORT_STATE_REFUSED\x10\x03\x12\x14\n\x10PORT_STATE_NEVER\x10\x04\x12\x19\n\x15PORT_STATE_UNANSWERED\x10\x05\x12\x14\n\x10PORT_STATE_TAKEN\x10\x06\x12\x16\n\x12PORT_STATE_LIMITED\x10\x07\x12\x15\n\x11PORT_STATE_FAILED\x10\x08*\xa7\x01\n\x0e\x46ileChangeKind\x12 \n\x1c\x46ILE_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x46ILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n\x18\x46ILE_CHANGE_KIND_REMOVED\x10\x02\x12\x1c\n\x18\x46ILE_CHANGE_KIND_CHANGED\x10\x03\x12\x19\n\x15\x46ILE_CHANGE_KIND_MODE\x10\x04\x32\xf7\x06\n\x0eSessionService\x12M\n\x0cListSessions\x12\x1d.toold.v1.ListSessionsRequest\x1a\x1e.toold.v1.ListSessionsResponse\x12G\n\nGetSession\x12\x1b.toold.v1.GetSessionRequest\x1a\x1c.toold.v1.GetSessionResponse\x12:\n\x05Watch\x12\x16.toold.v1.WatchRequest\x1a\x17.toold.v1.WatchResponse0\x01\x12R\n\rWatchSessions\x12\x1e.toold.v1.WatchSessionsRequest\x1a\x1f.toold.v1.WatchSessionsResponse0\x01\x12;\n\x06\x41nswer\x12\x17.toold.v1.AnswerRequest\x1a\x18.toold.v1.AnswerResponse\x12G\n\nCancelCall\x12\x1b.toold.v1.CancelCallRequest\x1a\x1c.toold.v1.CancelCallResponse\x12\x44\n\tInterrupt\x12\x1a.toold.v1.InterruptRequest\x1a\x1b.toold.v1.InterruptResponse\x12G\n\nCancelTurn\x12\x1b.toold.v1.CancelTurnRequest\x1a\x1c.toold.v1.CancelTurnResponse\x12\x41\n\x08KillTask\x12\x19.toold.v1.KillTaskRequest\x1a\x1a.toold.v1.KillTaskResponse\x12M\n\x0c\x43loseSession\x12\x1d.toold.v1.CloseSessionRequest\x1a\x1e.toold.v1.CloseSessionResponse\x12V\n\x0fListCheckpoints\x12 .toold.v1.ListCheckpointsRequest\x1a!.toold.v1.ListCheckpointsResponse\x12>\n\x07Restore\x12\x18.toold.v1.RestoreRequest\x1a\x19.toold.v1.RestoreResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toold.v1.session_pb2', globals())
@@ -26,10 +26,10 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'Z+github.com/toold/toold/gen/toold/v1;tooldv1'
-  _PORTSTATE._serialized_start=3494
-  _PORTSTATE._serialized_end=3718
-  _FILECHANGEKIND._serialized_start=3721
-  _FILECHANGEKIND._serialized_end=3888
+  _PORTSTATE._serialized_start=3970
+  _PORTSTATE._serialized_end=4194
+  _FILECHANGEKIND._serialized_start=4197
+  _FILECHANGEKIND._serialized_end=4364
   _SESSION._serialized_start=169
   _SESSION._serialized_end=598
   _BACKGROUNDTASK._serialized_start=601
@@ -50,44 +50,52 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _WATCHREQUEST._serialized_end=1475
   _WATCHRESPONSE._serialized_start=1477
   _WATCHRESPONSE._serialized_end=1534
-  _ANSWERREQUEST._serialized_start=1536
-  _ANSWERREQUEST._serialized_end=1605
-  _ANSWERRESPONSE._serialized_start=1607
-  _ANSWERRESPONSE._serialized_end=1623
-  _CANCELCALLREQUEST._serialized_start=1625
-  _CANCELCALLREQUEST._serialized_end=1701
-  _CANCELCALLRESPONSE._serialized_start=1703
-  _CANCELCALLRESPONSE._serialized_end=1742
-  _INTERRUPTREQUEST._serialized_start=1744
-  _INTERRUPTREQUEST._serialized_end=1798
-  _INTERRUPTRESPONSE._serialized_start=1800
-  _INTERRUPTRESPONSE._serialized_end=1819
-  _CANCELTURNREQUEST._serialized_start=1821
-  _CANCELTURNREQUEST._serialized_end=1906
-  _CANCELTURNRESPONSE._serialized_start=1908
-  _CANCELTURNRESPONSE._serialized_end=1943
-  _KILLTASKREQUEST._serialized_start=1945
-  _KILLTASKREQUEST._serialized_end=1999
-  _KILLTASKRESPONSE._serialized_start=2001
-  _KILLTASKRESPONSE._serialized_end=2019
-  _CLOSESESSIONREQUEST._serialized_start=2021
-  _CLOSESESSIONREQUEST._serialized_end=2062
-  _CLOSESESSIONRESPONSE._serialized_start=2064
-  _CLOSESESSIONRESPONSE._serialized_end=2086
-  _CHECKPOINT._serialized_start=2089
-  _CHECKPOINT._serialized_end=2451
-  _FILECHANGE._serialized_start=2453
-  _FILECHANGE._serialized_end=2579
-  _PATHREASON._serialized_start=2581
-  _PATHREASON._serialized_end=2623
-  _LISTCHECKPOINTSREQUEST._serialized_start=2626
-  _LISTCHECKPOINTSREQUEST._serialized_end=2800
-  _LISTCHECKPOINTSRESPONSE._serialized_start=2803
-  _LISTCHECKPOINTSRESPONSE._serialized_end=2949
-  _RESTOREREQUEST._serialized_start=2952
-  _RESTOREREQUEST._serialized_end=3104
-  _RESTORERESPONSE._serialized_start=3107
-  _RESTORERESPONSE._serialized_end=3491
-  _SESSIONSERVICE._serialized_start=3891
-  _SESSIONSERVICE._serialized_end=4694
+  _WATCHSESSIONSREQUEST._serialized_start=1536
+  _WATCHSESSIONSREQUEST._serialized_end=1649
+  _WATCHSESSIONSRESPONSE._serialized_start=1652
+  _WATCHSESSIONSRESPONSE._serialized_end=1868
+  _SESSIONSTATE._serialized_start=1870
+  _SESSIONSTATE._serialized_end=1964
+  _EVENTSENDED._serialized_start=1966
+  _EVENTSENDED._serialized_end=2010
+  _ANSWERREQUEST._serialized_start=2012
+  _ANSWERREQUEST._serialized_end=2081
+  _ANSWERRESPONSE._serialized_start=2083
+  _ANSWERRESPONSE._serialized_end=2099
+  _CANCELCALLREQUEST._serialized_start=2101
+  _CANCELCALLREQUEST._serialized_end=2177
+  _CANCELCALLRESPONSE._serialized_start=2179
+  _CANCELCALLRESPONSE._serialized_end=2218
+  _INTERRUPTREQUEST._serialized_start=2220
+  _INTERRUPTREQUEST._serialized_end=2274
+  _INTERRUPTRESPONSE._serialized_start=2276
+  _INTERRUPTRESPONSE._serialized_end=2295
+  _CANCELTURNREQUEST._serialized_start=2297
+  _CANCELTURNREQUEST._serialized_end=2382
+  _CANCELTURNRESPONSE._serialized_start=2384
+  _CANCELTURNRESPONSE._serialized_end=2419
+  _KILLTASKREQUEST._serialized_start=2421
+  _KILLTASKREQUEST._serialized_end=2475
+  _KILLTASKRESPONSE._serialized_start=2477
+  _KILLTASKRESPONSE._serialized_end=2495
+  _CLOSESESSIONREQUEST._serialized_start=2497
+  _CLOSESESSIONREQUEST._serialized_end=2538
+  _CLOSESESSIONRESPONSE._serialized_start=2540
+  _CLOSESESSIONRESPONSE._serialized_end=2562
+  _CHECKPOINT._serialized_start=2565
+  _CHECKPOINT._serialized_end=2927
+  _FILECHANGE._serialized_start=2929
+  _FILECHANGE._serialized_end=3055
+  _PATHREASON._serialized_start=3057
+  _PATHREASON._serialized_end=3099
+  _LISTCHECKPOINTSREQUEST._serialized_start=3102
+  _LISTCHECKPOINTSREQUEST._serialized_end=3276
+  _LISTCHECKPOINTSRESPONSE._serialized_start=3279
+  _LISTCHECKPOINTSRESPONSE._serialized_end=3425
+  _RESTOREREQUEST._serialized_start=3428
+  _RESTOREREQUEST._serialized_end=3580
+  _RESTORERESPONSE._serialized_start=3583
+  _RESTORERESPONSE._serialized_end=3967
+  _SESSIONSERVICE._serialized_start=4367
+  _SESSIONSERVICE._serialized_end=5254
 # @@protoc_insertion_point(module_scope)

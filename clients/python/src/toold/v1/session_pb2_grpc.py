@@ -30,6 +30,11 @@ class SessionServiceStub(object):
                 request_serializer=toold_dot_v1_dot_session__pb2.WatchRequest.SerializeToString,
                 response_deserializer=toold_dot_v1_dot_session__pb2.WatchResponse.FromString,
                 )
+        self.WatchSessions = channel.unary_stream(
+                '/toold.v1.SessionService/WatchSessions',
+                request_serializer=toold_dot_v1_dot_session__pb2.WatchSessionsRequest.SerializeToString,
+                response_deserializer=toold_dot_v1_dot_session__pb2.WatchSessionsResponse.FromString,
+                )
         self.Answer = channel.unary_unary(
                 '/toold.v1.SessionService/Answer',
                 request_serializer=toold_dot_v1_dot_session__pb2.AnswerRequest.SerializeToString,
@@ -92,6 +97,14 @@ class SessionServiceServicer(object):
 
     def Watch(self, request, context):
         """The records of a session after a number, and then live, with progress. It displaces no stream.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchSessions(self, request, context):
+        """What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
+        messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -173,6 +186,11 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=toold_dot_v1_dot_session__pb2.WatchRequest.FromString,
                     response_serializer=toold_dot_v1_dot_session__pb2.WatchResponse.SerializeToString,
+            ),
+            'WatchSessions': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchSessions,
+                    request_deserializer=toold_dot_v1_dot_session__pb2.WatchSessionsRequest.FromString,
+                    response_serializer=toold_dot_v1_dot_session__pb2.WatchSessionsResponse.SerializeToString,
             ),
             'Answer': grpc.unary_unary_rpc_method_handler(
                     servicer.Answer,
@@ -273,6 +291,23 @@ class SessionService(object):
         return grpc.experimental.unary_stream(request, target, '/toold.v1.SessionService/Watch',
             toold_dot_v1_dot_session__pb2.WatchRequest.SerializeToString,
             toold_dot_v1_dot_session__pb2.WatchResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def WatchSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/toold.v1.SessionService/WatchSessions',
+            toold_dot_v1_dot_session__pb2.WatchSessionsRequest.SerializeToString,
+            toold_dot_v1_dot_session__pb2.WatchSessionsResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/daemon.proto.
  */
 export const file_toold_v1_daemon: GenFile = /*@__PURE__*/
-  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0ItoDCg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNInwKDFNlYXJjaE1lbW9yeRINCgVmaWxlcxgBIAEoBBITCgtkaXJlY3RvcmllcxgCIAEoBBISCgp0ZXh0X2J5dGVzGAMgASgEEg0KBWJ5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEhAKCGJ1aWxkaW5nGAYgASgIIigKCExpc3RlbmVyEg8KB2FkZHJlc3MYASABKAkSCwoDdGxzGAIgASgIIugBCgZMaW1pdHMSGQoRbWF4X3J1bm5pbmdfY2FsbHMYASABKA0SEgoKb3Blbl9jYWxscxgCIAEoDRIQCghzZXNzaW9ucxgDIAEoDRIoCgVkcmFpbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzZXNzaW9uX2lkbGUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMb3V0cHV0X2J5dGVzGAYgASgEEiwKCWlkbGVfZXhpdBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJ8Cg5FeHBsYWluUmVxdWVzdBIjCgh0b29sX3VzZRgBIAEoCzIRLnRvb2xkLnYxLlRvb2xVc2USEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVyb290cxgDIAMoCRIiCgdvcHRpb25zGAQgASgLMhEudG9vbGQudjEuT3B0aW9ucyK6AwoPRXhwbGFpblJlc3BvbnNlEg0KBXZhbGlkGAEgASgIEh4KBWVycm9yGAIgASgLMg8udG9vbGQudjEuRXJyb3ISEgoKY29uY3VycmVudBgDIAEoCBIRCglyZWFkX29ubHkYBCABKAgSHgoFbGV2ZWwYBSABKA4yDy50b29sZC52MS5MZXZlbBIkCghkZWNpc2lvbhgGIAEoDjISLnRvb2xkLnYxLkRlY2lzaW9uEg8KB3JlYXNvbnMYByADKAkSIQoHZ3JvdW5kcxgIIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBIpCgtzdWdnZXN0aW9ucxgJIAMoCzIULnRvb2xkLnYxLlN1Z2dlc3Rpb24SMQoPcGVybWlzc2lvbl9tb2RlGAogASgOMhgudG9vbGQudjEuUGVybWlzc2lvbk1vZGUSDwoHZWZmZWN0cxgLIAMoCRIQCgh3YXJuaW5ncxgMIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYDiADKAsyES50b29sZC52MS5XYXJuaW5nEioKC2NvbmZpbmVtZW50GA0gASgLMhUudG9vbGQudjEuQ29uZmluZW1lbnQiLwoPU2h1dGRvd25SZXF1ZXN0EgsKA25vdxgBIAEoCBIPCgdpZl9pZGxlGAIgASgIIhIKEFNodXRkb3duUmVzcG9uc2Uy0gEKDURhZW1vblNlcnZpY2USPgoHR2V0SW5mbxIYLnRvb2xkLnYxLkdldEluZm9SZXF1ZXN0GhkudG9vbGQudjEuR2V0SW5mb1Jlc3BvbnNlEj4KB0V4cGxhaW4SGC50b29sZC52MS5FeHBsYWluUmVxdWVzdBoZLnRvb2xkLnYxLkV4cGxhaW5SZXNwb25zZRJBCghTaHV0ZG93bhIZLnRvb2xkLnYxLlNodXRkb3duUmVxdWVzdBoaLnRvb2xkLnYxLlNodXRkb3duUmVzcG9uc2VCLVorZ2l0aHViLmNvbS90b29sZC90b29sZC9nZW4vdG9vbGQvdjE7dG9vbGR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0ItoDCg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNInwKDFNlYXJjaE1lbW9yeRINCgVmaWxlcxgBIAEoBBITCgtkaXJlY3RvcmllcxgCIAEoBBISCgp0ZXh0X2J5dGVzGAMgASgEEg0KBWJ5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEhAKCGJ1aWxkaW5nGAYgASgIIigKCExpc3RlbmVyEg8KB2FkZHJlc3MYASABKAkSCwoDdGxzGAIgASgIIugBCgZMaW1pdHMSGQoRbWF4X3J1bm5pbmdfY2FsbHMYASABKA0SEgoKb3Blbl9jYWxscxgCIAEoDRIQCghzZXNzaW9ucxgDIAEoDRIoCgVkcmFpbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzZXNzaW9uX2lkbGUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMb3V0cHV0X2J5dGVzGAYgASgEEiwKCWlkbGVfZXhpdBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJ8Cg5FeHBsYWluUmVxdWVzdBIjCgh0b29sX3VzZRgBIAEoCzIRLnRvb2xkLnYxLlRvb2xVc2USEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVyb290cxgDIAMoCRIiCgdvcHRpb25zGAQgASgLMhEudG9vbGQudjEuT3B0aW9ucyK6AwoPRXhwbGFpblJlc3BvbnNlEg0KBXZhbGlkGAEgASgIEh4KBWVycm9yGAIgASgLMg8udG9vbGQudjEuRXJyb3ISEgoKY29uY3VycmVudBgDIAEoCBIRCglyZWFkX29ubHkYBCABKAgSHgoFbGV2ZWwYBSABKA4yDy50b29sZC52MS5MZXZlbBIkCghkZWNpc2lvbhgGIAEoDjISLnRvb2xkLnYxLkRlY2lzaW9uEg8KB3JlYXNvbnMYByADKAkSIQoHZ3JvdW5kcxgIIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBIpCgtzdWdnZXN0aW9ucxgJIAMoCzIULnRvb2xkLnYxLlN1Z2dlc3Rpb24SMQoPcGVybWlzc2lvbl9tb2RlGAogASgOMhgudG9vbGQudjEuUGVybWlzc2lvbk1vZGUSDwoHZWZmZWN0cxgLIAMoCRIQCgh3YXJuaW5ncxgMIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYDiADKAsyES50b29sZC52MS5XYXJuaW5nEioKC2NvbmZpbmVtZW50GA0gASgLMhUudG9vbGQudjEuQ29uZmluZW1lbnQiFgoUT3BlbkRhc2hib2FyZFJlcXVlc3QiMgoVT3BlbkRhc2hib2FyZFJlc3BvbnNlEgsKA3VybBgBIAEoCRIMCgRjb2RlGAIgASgJIi8KD1NodXRkb3duUmVxdWVzdBILCgNub3cYASABKAgSDwoHaWZfaWRsZRgCIAEoCCISChBTaHV0ZG93blJlc3BvbnNlMqQCCg1EYWVtb25TZXJ2aWNlEj4KB0dldEluZm8SGC50b29sZC52MS5HZXRJbmZvUmVxdWVzdBoZLnRvb2xkLnYxLkdldEluZm9SZXNwb25zZRI+CgdFeHBsYWluEhgudG9vbGQudjEuRXhwbGFpblJlcXVlc3QaGS50b29sZC52MS5FeHBsYWluUmVzcG9uc2USUAoNT3BlbkRhc2hib2FyZBIeLnRvb2xkLnYxLk9wZW5EYXNoYm9hcmRSZXF1ZXN0Gh8udG9vbGQudjEuT3BlbkRhc2hib2FyZFJlc3BvbnNlEkEKCFNodXRkb3duEhkudG9vbGQudjEuU2h1dGRvd25SZXF1ZXN0GhoudG9vbGQudjEuU2h1dGRvd25SZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * It has no fields.
@@ -470,6 +470,49 @@ export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
   messageDesc(file_toold_v1_daemon, 6);
 
 /**
+ * It has no fields.
+ *
+ * @generated from message toold.v1.OpenDashboardRequest
+ */
+export type OpenDashboardRequest = Message<"toold.v1.OpenDashboardRequest"> & {
+};
+
+/**
+ * Describes the message toold.v1.OpenDashboardRequest.
+ * Use `create(OpenDashboardRequestSchema)` to create a new message.
+ */
+export const OpenDashboardRequestSchema: GenMessage<OpenDashboardRequest> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 7);
+
+/**
+ * Where the dashboard is.
+ *
+ * @generated from message toold.v1.OpenDashboardResponse
+ */
+export type OpenDashboardResponse = Message<"toold.v1.OpenDashboardResponse"> & {
+  /**
+   * "http://127.0.0.1:PORT/". It is the same until the daemon ends.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * Good for one browser, once, for 60 s: behind "#" in the address. It is a secret: a page that has it acts as the caller for 12 h.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+};
+
+/**
+ * Describes the message toold.v1.OpenDashboardResponse.
+ * Use `create(OpenDashboardResponseSchema)` to create a new message.
+ */
+export const OpenDashboardResponseSchema: GenMessage<OpenDashboardResponse> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 8);
+
+/**
  * When to end.
  *
  * @generated from message toold.v1.ShutdownRequest
@@ -495,7 +538,7 @@ export type ShutdownRequest = Message<"toold.v1.ShutdownRequest"> & {
  * Use `create(ShutdownRequestSchema)` to create a new message.
  */
 export const ShutdownRequestSchema: GenMessage<ShutdownRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 7);
+  messageDesc(file_toold_v1_daemon, 9);
 
 /**
  * The daemon is ending.
@@ -510,7 +553,7 @@ export type ShutdownResponse = Message<"toold.v1.ShutdownResponse"> & {
  * Use `create(ShutdownResponseSchema)` to create a new message.
  */
 export const ShutdownResponseSchema: GenMessage<ShutdownResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 8);
+  messageDesc(file_toold_v1_daemon, 10);
 
 /**
  * The daemon itself.
@@ -538,6 +581,16 @@ export const DaemonService: GenService<{
     methodKind: "unary";
     input: typeof ExplainRequestSchema;
     output: typeof ExplainResponseSchema;
+  },
+  /**
+   * Makes the dashboard reachable for a browser on this machine, and returns where. On the Unix socket only.
+   *
+   * @generated from rpc toold.v1.DaemonService.OpenDashboard
+   */
+  openDashboard: {
+    methodKind: "unary";
+    input: typeof OpenDashboardRequestSchema;
+    output: typeof OpenDashboardResponseSchema;
   },
   /**
    * Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/session.proto.
  */
 export const file_toold_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChZ0b29sZC92MS9zZXNzaW9uLnByb3RvEgh0b29sZC52MSKtAwoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXJvb3RzGAIgAygJEhkKEXdvcmtpbmdfZGlyZWN0b3J5GAMgASgJEisKB2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmZpcnN0X2tlcHRfc2VxGAUgASgEEhAKCGxhc3Rfc2VxGAYgASgEEhAKCGF0dGFjaGVkGAcgASgIEiQKBmNsaWVudBgIIAEoCzIULnRvb2xkLnYxLkNsaWVudEluZm8SEgoKb3Blbl9jYWxscxgJIAEoDRIWCg5vcGVuX3F1ZXN0aW9ucxgKIAEoDRIyChBiYWNrZ3JvdW5kX3Rhc2tzGAsgAygLMhgudG9vbGQudjEuQmFja2dyb3VuZFRhc2sSIgoHb3B0aW9ucxgMIAEoCzIRLnRvb2xkLnYxLk9wdGlvbnMSDgoGY2xvc2VkGA0gASgIEhEKCWFub255bW91cxgOIAEoCBIdCgV0b2RvcxgPIAMoCzIOLnRvb2xkLnYxLlRvZG8SDwoHb21pdHRlZBgQIAMoCSKpAQoOQmFja2dyb3VuZFRhc2sSDwoHdGFza19pZBgBIAEoCRIPCgdjb21tYW5kGAIgASgJEiYKA2FnZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtvdXRwdXRfcGF0aBgEIAEoCRITCgt0b29sX3VzZV9pZBgFIAEoCRIjCgVwb3J0cxgGIAMoCzIULnRvb2xkLnYxLlNlcnZlZFBvcnQiXAoKU2VydmVkUG9ydBIMCgRwb3J0GAEgASgNEgsKA3VybBgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLnRvb2xkLnYxLlBvcnRTdGF0ZRIPCgdwcm9ncmFtGAQgASgJIlQKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFgoOaW5jbHVkZV9jbG9zZWQYASABKAgSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES50b29sZC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIowBChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLnRvb2xkLnYxLlNlc3Npb24SJgoKb3Blbl9jYWxscxgCIAMoCzISLnRvb2xkLnYxLk9wZW5DYWxsEioKDm9wZW5fcXVlc3Rpb25zGAMgAygLMhIudG9vbGQudjEuUXVlc3Rpb24ifwoIT3BlbkNhbGwSEwoLdG9vbF91c2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0dXJuGAQgASgEEg8KB3R1cm5faWQYBSABKAkSIgoFc3RhdGUYBiABKA4yEy50b29sZC52MS5DYWxsU3RhdGUifAoMV2F0Y2hSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESEQoJbm9fZm9sbG93GAMgASgIEg8KB2Fuc3dlcnMYBCABKAgSDgoGaW5wdXRzGAUgASgIQgwKCl9hZnRlcl9zZXEiOQoNV2F0Y2hSZXNwb25zZRIoCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZSJFCg1BbnN3ZXJSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSIAoGYW5zd2VyGAIgASgLMhAudG9vbGQudjEuQW5zd2VyIhAKDkFuc3dlclJlc3BvbnNlIkwKEUNhbmNlbENhbGxSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEwoLdG9vbF91c2VfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIicKEkNhbmNlbENhbGxSZXNwb25zZRIRCgljYW5jZWxsZWQYASABKAgiNgoQSW50ZXJydXB0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSITChFJbnRlcnJ1cHRSZXNwb25zZSJVChFDYW5jZWxUdXJuUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3R1cm5faWQYAiABKAkSCwoDYWxsGAMgASgIEg4KBnJlYXNvbhgEIAEoCSIjChJDYW5jZWxUdXJuUmVzcG9uc2USDQoFdHVybnMYASABKA0iNgoPS2lsbFRhc2tSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDwoHdGFza19pZBgCIAEoCSISChBLaWxsVGFza1Jlc3BvbnNlIikKE0Nsb3NlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIWChRDbG9zZVNlc3Npb25SZXNwb25zZSLqAgoKQ2hlY2twb2ludBIMCgR0dXJuGAEgASgEEhMKC3Rvb2xfdXNlX2lkGAIgASgJEg0KBXBhdGhzGAMgAygJEgwKBGRpZmYYBCABKAkSDwoHdHVybl9pZBgFIAEoCRIRCgl0b29sX25hbWUYBiABKAkSDQoFdGl0bGUYByABKAkSKwoHc3RhcnRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoFZmlsZXMYCSADKAsyFC50b29sZC52MS5GaWxlQ2hhbmdlEiYKCG5vdF9rZXB0GAogAygLMhQudG9vbGQudjEuUGF0aFJlYXNvbhIOCgZ1bmRvbmUYCyABKAgSDwoHcmVzdG9yZRgMIAEoCBISCgpzZXNzaW9uX2lkGA0gASgJEg8KB3J1bm5pbmcYDiABKAgSEgoKbW9yZV9maWxlcxgPIAEoDRIVCg1tb3JlX25vdF9rZXB0GBAgASgNIn4KCkZpbGVDaGFuZ2USDAoEcGF0aBgBIAEoCRImCgRraW5kGAIgASgOMhgudG9vbGQudjEuRmlsZUNoYW5nZUtpbmQSDAoEZGlmZhgDIAEoCRINCgVhZGRlZBgEIAEoDRIPCgdyZW1vdmVkGAUgASgNEgwKBG5vdGUYBiABKAkiKgoKUGF0aFJlYXNvbhIMCgRwYXRoGAEgASgJEg4KBnJlYXNvbhgCIAEoCSKuAQoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhEKBHR1cm4YAiABKARIAIgBARITCgt0b29sX3VzZV9pZBgDIAEoCRINCgVwYXRocxgEIAMoCRIQCghub19kaWZmcxgFIAEoCBILCgNuZXQYBiABKAgSDQoFbGltaXQYByABKA0SEgoKcGFnZV90b2tlbhgIIAEoCUIHCgVfdHVybiKSAQoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKQoLY2hlY2twb2ludHMYASADKAsyFC50b29sZC52MS5DaGVja3BvaW50EiEKA25ldBgCIAMoCzIULnRvb2xkLnYxLkZpbGVDaGFuZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJEhAKCG1vcmVfbmV0GAQgASgNIpgBCg5SZXN0b3JlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBHR1cm4YAiABKARIABIVCgt0b29sX3VzZV9pZBgDIAEoCUgAEg0KBXBhdGhzGAQgAygJEg8KB2RyeV9ydW4YBSABKAgSDQoFZm9yY2UYBiABKAgSEwoLcGxhbl9kaWdlc3QYByABKAlCBwoFcG9pbnQigAMKD1Jlc3RvcmVSZXNwb25zZRIQCghyZXN0b3JlZBgBIAMoCRIRCgljb25mbGljdHMYAiADKAkSIwoFZmlsZXMYAyADKAsyFC50b29sZC52MS5GaWxlQ2hhbmdlEioKDG5vdF9yZXN0b3JlZBgEIAMoCzIULnRvb2xkLnYxLlBhdGhSZWFzb24SLgoQY29uZmxpY3RfcmVhc29ucxgFIAMoCzIULnRvb2xkLnYxLlBhdGhSZWFzb24SEwoLcGxhbl9kaWdlc3QYBiABKAkSEgoKc2Vzc2lvbl9pZBgHIAEoCRITCgt0b29sX3VzZV9pZBgIIAEoCRIMCgR0dXJuGAkgASgEEhsKE3VuZG9uZV90b29sX3VzZV9pZHMYCiADKAkSFAoMdW5kb25lX2NhbGxzGAsgASgNEhUKDW1vcmVfcmVzdG9yZWQYDCABKA0SFgoObW9yZV9jb25mbGljdHMYDSABKA0SGQoRbW9yZV9ub3RfcmVzdG9yZWQYDiABKA0q4AEKCVBvcnRTdGF0ZRIaChZQT1JUX1NUQVRFX1VOU1BFQ0lGSUVEEAASEwoPUE9SVF9TVEFURV9PUEVOEAESFAoQUE9SVF9TVEFURV9BU0tFRBACEhYKElBPUlRfU1RBVEVfUkVGVVNFRBADEhQKEFBPUlRfU1RBVEVfTkVWRVIQBBIZChVQT1JUX1NUQVRFX1VOQU5TV0VSRUQQBRIUChBQT1JUX1NUQVRFX1RBS0VOEAYSFgoSUE9SVF9TVEFURV9MSU1JVEVEEAcSFQoRUE9SVF9TVEFURV9GQUlMRUQQCCqnAQoORmlsZUNoYW5nZUtpbmQSIAocRklMRV9DSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEhwKGEZJTEVfQ0hBTkdFX0tJTkRfQ1JFQVRFRBABEhwKGEZJTEVfQ0hBTkdFX0tJTkRfUkVNT1ZFRBACEhwKGEZJTEVfQ0hBTkdFX0tJTkRfQ0hBTkdFRBADEhkKFUZJTEVfQ0hBTkdFX0tJTkRfTU9ERRAEMqMGCg5TZXNzaW9uU2VydmljZRJNCgxMaXN0U2Vzc2lvbnMSHS50b29sZC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4udG9vbGQudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USRwoKR2V0U2Vzc2lvbhIbLnRvb2xkLnYxLkdldFNlc3Npb25SZXF1ZXN0GhwudG9vbGQudjEuR2V0U2Vzc2lvblJlc3BvbnNlEjoKBVdhdGNoEhYudG9vbGQudjEuV2F0Y2hSZXF1ZXN0GhcudG9vbGQudjEuV2F0Y2hSZXNwb25zZTABEjsKBkFuc3dlchIXLnRvb2xkLnYxLkFuc3dlclJlcXVlc3QaGC50b29sZC52MS5BbnN3ZXJSZXNwb25zZRJHCgpDYW5jZWxDYWxsEhsudG9vbGQudjEuQ2FuY2VsQ2FsbFJlcXVlc3QaHC50b29sZC52MS5DYW5jZWxDYWxsUmVzcG9uc2USRAoJSW50ZXJydXB0EhoudG9vbGQudjEuSW50ZXJydXB0UmVxdWVzdBobLnRvb2xkLnYxLkludGVycnVwdFJlc3BvbnNlEkcKCkNhbmNlbFR1cm4SGy50b29sZC52MS5DYW5jZWxUdXJuUmVxdWVzdBocLnRvb2xkLnYxLkNhbmNlbFR1cm5SZXNwb25zZRJBCghLaWxsVGFzaxIZLnRvb2xkLnYxLktpbGxUYXNrUmVxdWVzdBoaLnRvb2xkLnYxLktpbGxUYXNrUmVzcG9uc2USTQoMQ2xvc2VTZXNzaW9uEh0udG9vbGQudjEuQ2xvc2VTZXNzaW9uUmVxdWVzdBoeLnRvb2xkLnYxLkNsb3NlU2Vzc2lvblJlc3BvbnNlElYKD0xpc3RDaGVja3BvaW50cxIgLnRvb2xkLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIS50b29sZC52MS5MaXN0Q2hlY2twb2ludHNSZXNwb25zZRI+CgdSZXN0b3JlEhgudG9vbGQudjEuUmVzdG9yZVJlcXVlc3QaGS50b29sZC52MS5SZXN0b3JlUmVzcG9uc2VCLVorZ2l0aHViLmNvbS90b29sZC90b29sZC9nZW4vdG9vbGQvdjE7dG9vbGR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChZ0b29sZC92MS9zZXNzaW9uLnByb3RvEgh0b29sZC52MSKtAwoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXJvb3RzGAIgAygJEhkKEXdvcmtpbmdfZGlyZWN0b3J5GAMgASgJEisKB2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmZpcnN0X2tlcHRfc2VxGAUgASgEEhAKCGxhc3Rfc2VxGAYgASgEEhAKCGF0dGFjaGVkGAcgASgIEiQKBmNsaWVudBgIIAEoCzIULnRvb2xkLnYxLkNsaWVudEluZm8SEgoKb3Blbl9jYWxscxgJIAEoDRIWCg5vcGVuX3F1ZXN0aW9ucxgKIAEoDRIyChBiYWNrZ3JvdW5kX3Rhc2tzGAsgAygLMhgudG9vbGQudjEuQmFja2dyb3VuZFRhc2sSIgoHb3B0aW9ucxgMIAEoCzIRLnRvb2xkLnYxLk9wdGlvbnMSDgoGY2xvc2VkGA0gASgIEhEKCWFub255bW91cxgOIAEoCBIdCgV0b2RvcxgPIAMoCzIOLnRvb2xkLnYxLlRvZG8SDwoHb21pdHRlZBgQIAMoCSKpAQoOQmFja2dyb3VuZFRhc2sSDwoHdGFza19pZBgBIAEoCRIPCgdjb21tYW5kGAIgASgJEiYKA2FnZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtvdXRwdXRfcGF0aBgEIAEoCRITCgt0b29sX3VzZV9pZBgFIAEoCRIjCgVwb3J0cxgGIAMoCzIULnRvb2xkLnYxLlNlcnZlZFBvcnQiXAoKU2VydmVkUG9ydBIMCgRwb3J0GAEgASgNEgsKA3VybBgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLnRvb2xkLnYxLlBvcnRTdGF0ZRIPCgdwcm9ncmFtGAQgASgJIlQKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFgoOaW5jbHVkZV9jbG9zZWQYASABKAgSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES50b29sZC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIowBChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLnRvb2xkLnYxLlNlc3Npb24SJgoKb3Blbl9jYWxscxgCIAMoCzISLnRvb2xkLnYxLk9wZW5DYWxsEioKDm9wZW5fcXVlc3Rpb25zGAMgAygLMhIudG9vbGQudjEuUXVlc3Rpb24ifwoIT3BlbkNhbGwSEwoLdG9vbF91c2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0dXJuGAQgASgEEg8KB3R1cm5faWQYBSABKAkSIgoFc3RhdGUYBiABKA4yEy50b29sZC52MS5DYWxsU3RhdGUifAoMV2F0Y2hSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESEQoJbm9fZm9sbG93GAMgASgIEg8KB2Fuc3dlcnMYBCABKAgSDgoGaW5wdXRzGAUgASgIQgwKCl9hZnRlcl9zZXEiOQoNV2F0Y2hSZXNwb25zZRIoCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZSJxChRXYXRjaFNlc3Npb25zUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEg8KB2Fuc3dlcnMYAyABKAgSDgoGaW5wdXRzGAQgASgIQgwKCl9hZnRlcl9zZXEi2AEKFVdhdGNoU2Vzc2lvbnNSZXNwb25zZRIqCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZUgAEikKB3Nlc3Npb24YAiABKAsyFi50b29sZC52MS5TZXNzaW9uU3RhdGVIABIbChFjbG9zZWRfc2Vzc2lvbl9pZBgDIAEoCUgAEhIKCGFsbF9zZW50GAQgASgISAASLQoMZXZlbnRzX2VuZGVkGAUgASgLMhUudG9vbGQudjEuRXZlbnRzRW5kZWRIAEIICgZ1cGRhdGUiXgoMU2Vzc2lvblN0YXRlEiIKB3Nlc3Npb24YASABKAsyES50b29sZC52MS5TZXNzaW9uEioKDm9wZW5fcXVlc3Rpb25zGAIgAygLMhIudG9vbGQudjEuUXVlc3Rpb24iLAoLRXZlbnRzRW5kZWQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIkUKDUFuc3dlclJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIgCgZhbnN3ZXIYAiABKAsyEC50b29sZC52MS5BbnN3ZXIiEAoOQW5zd2VyUmVzcG9uc2UiTAoRQ2FuY2VsQ2FsbFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRITCgt0b29sX3VzZV9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiJwoSQ2FuY2VsQ2FsbFJlc3BvbnNlEhEKCWNhbmNlbGxlZBgBIAEoCCI2ChBJbnRlcnJ1cHRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGcmVhc29uGAIgASgJIhMKEUludGVycnVwdFJlc3BvbnNlIlUKEUNhbmNlbFR1cm5SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDwoHdHVybl9pZBgCIAEoCRILCgNhbGwYAyABKAgSDgoGcmVhc29uGAQgASgJIiMKEkNhbmNlbFR1cm5SZXNwb25zZRINCgV0dXJucxgBIAEoDSI2Cg9LaWxsVGFza1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd0YXNrX2lkGAIgASgJIhIKEEtpbGxUYXNrUmVzcG9uc2UiKQoTQ2xvc2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIhYKFENsb3NlU2Vzc2lvblJlc3BvbnNlIuoCCgpDaGVja3BvaW50EgwKBHR1cm4YASABKAQSEwoLdG9vbF91c2VfaWQYAiABKAkSDQoFcGF0aHMYAyADKAkSDAoEZGlmZhgEIAEoCRIPCgd0dXJuX2lkGAUgASgJEhEKCXRvb2xfbmFtZRgGIAEoCRINCgV0aXRsZRgHIAEoCRIrCgdzdGFydGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgVmaWxlcxgJIAMoCzIULnRvb2xkLnYxLkZpbGVDaGFuZ2USJgoIbm90X2tlcHQYCiADKAsyFC50b29sZC52MS5QYXRoUmVhc29uEg4KBnVuZG9uZRgLIAEoCBIPCgdyZXN0b3JlGAwgASgIEhIKCnNlc3Npb25faWQYDSABKAkSDwoHcnVubmluZxgOIAEoCBISCgptb3JlX2ZpbGVzGA8gASgNEhUKDW1vcmVfbm90X2tlcHQYECABKA0ifgoKRmlsZUNoYW5nZRIMCgRwYXRoGAEgASgJEiYKBGtpbmQYAiABKA4yGC50b29sZC52MS5GaWxlQ2hhbmdlS2luZBIMCgRkaWZmGAMgASgJEg0KBWFkZGVkGAQgASgNEg8KB3JlbW92ZWQYBSABKA0SDAoEbm90ZRgGIAEoCSIqCgpQYXRoUmVhc29uEgwKBHBhdGgYASABKAkSDgoGcmVhc29uGAIgASgJIq4BChZMaXN0Q2hlY2twb2ludHNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoEdHVybhgCIAEoBEgAiAEBEhMKC3Rvb2xfdXNlX2lkGAMgASgJEg0KBXBhdGhzGAQgAygJEhAKCG5vX2RpZmZzGAUgASgIEgsKA25ldBgGIAEoCBINCgVsaW1pdBgHIAEoDRISCgpwYWdlX3Rva2VuGAggASgJQgcKBV90dXJuIpIBChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIpCgtjaGVja3BvaW50cxgBIAMoCzIULnRvb2xkLnYxLkNoZWNrcG9pbnQSIQoDbmV0GAIgAygLMhQudG9vbGQudjEuRmlsZUNoYW5nZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSEAoIbW9yZV9uZXQYBCABKA0imAEKDlJlc3RvcmVSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoEdHVybhgCIAEoBEgAEhUKC3Rvb2xfdXNlX2lkGAMgASgJSAASDQoFcGF0aHMYBCADKAkSDwoHZHJ5X3J1bhgFIAEoCBINCgVmb3JjZRgGIAEoCBITCgtwbGFuX2RpZ2VzdBgHIAEoCUIHCgVwb2ludCKAAwoPUmVzdG9yZVJlc3BvbnNlEhAKCHJlc3RvcmVkGAEgAygJEhEKCWNvbmZsaWN0cxgCIAMoCRIjCgVmaWxlcxgDIAMoCzIULnRvb2xkLnYxLkZpbGVDaGFuZ2USKgoMbm90X3Jlc3RvcmVkGAQgAygLMhQudG9vbGQudjEuUGF0aFJlYXNvbhIuChBjb25mbGljdF9yZWFzb25zGAUgAygLMhQudG9vbGQudjEuUGF0aFJlYXNvbhITCgtwbGFuX2RpZ2VzdBgGIAEoCRISCgpzZXNzaW9uX2lkGAcgASgJEhMKC3Rvb2xfdXNlX2lkGAggASgJEgwKBHR1cm4YCSABKAQSGwoTdW5kb25lX3Rvb2xfdXNlX2lkcxgKIAMoCRIUCgx1bmRvbmVfY2FsbHMYCyABKA0SFQoNbW9yZV9yZXN0b3JlZBgMIAEoDRIWCg5tb3JlX2NvbmZsaWN0cxgNIAEoDRIZChFtb3JlX25vdF9yZXN0b3JlZBgOIAEoDSrgAQoJUG9ydFN0YXRlEhoKFlBPUlRfU1RBVEVfVU5TUEVDSUZJRUQQABITCg9QT1JUX1NUQVRFX09QRU4QARIUChBQT1JUX1NUQVRFX0FTS0VEEAISFgoSUE9SVF9TVEFURV9SRUZVU0VEEAMSFAoQUE9SVF9TVEFURV9ORVZFUhAEEhkKFVBPUlRfU1RBVEVfVU5BTlNXRVJFRBAFEhQKEFBPUlRfU1RBVEVfVEFLRU4QBhIWChJQT1JUX1NUQVRFX0xJTUlURUQQBxIVChFQT1JUX1NUQVRFX0ZBSUxFRBAIKqcBCg5GaWxlQ2hhbmdlS2luZBIgChxGSUxFX0NIQU5HRV9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRklMRV9DSEFOR0VfS0lORF9DUkVBVEVEEAESHAoYRklMRV9DSEFOR0VfS0lORF9SRU1PVkVEEAISHAoYRklMRV9DSEFOR0VfS0lORF9DSEFOR0VEEAMSGQoVRklMRV9DSEFOR0VfS0lORF9NT0RFEAQy9wYKDlNlc3Npb25TZXJ2aWNlEk0KDExpc3RTZXNzaW9ucxIdLnRvb2xkLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi50b29sZC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRJHCgpHZXRTZXNzaW9uEhsudG9vbGQudjEuR2V0U2Vzc2lvblJlcXVlc3QaHC50b29sZC52MS5HZXRTZXNzaW9uUmVzcG9uc2USOgoFV2F0Y2gSFi50b29sZC52MS5XYXRjaFJlcXVlc3QaFy50b29sZC52MS5XYXRjaFJlc3BvbnNlMAESUgoNV2F0Y2hTZXNzaW9ucxIeLnRvb2xkLnYxLldhdGNoU2Vzc2lvbnNSZXF1ZXN0Gh8udG9vbGQudjEuV2F0Y2hTZXNzaW9uc1Jlc3BvbnNlMAESOwoGQW5zd2VyEhcudG9vbGQudjEuQW5zd2VyUmVxdWVzdBoYLnRvb2xkLnYxLkFuc3dlclJlc3BvbnNlEkcKCkNhbmNlbENhbGwSGy50b29sZC52MS5DYW5jZWxDYWxsUmVxdWVzdBocLnRvb2xkLnYxLkNhbmNlbENhbGxSZXNwb25zZRJECglJbnRlcnJ1cHQSGi50b29sZC52MS5JbnRlcnJ1cHRSZXF1ZXN0GhsudG9vbGQudjEuSW50ZXJydXB0UmVzcG9uc2USRwoKQ2FuY2VsVHVybhIbLnRvb2xkLnYxLkNhbmNlbFR1cm5SZXF1ZXN0GhwudG9vbGQudjEuQ2FuY2VsVHVyblJlc3BvbnNlEkEKCEtpbGxUYXNrEhkudG9vbGQudjEuS2lsbFRhc2tSZXF1ZXN0GhoudG9vbGQudjEuS2lsbFRhc2tSZXNwb25zZRJNCgxDbG9zZVNlc3Npb24SHS50b29sZC52MS5DbG9zZVNlc3Npb25SZXF1ZXN0Gh4udG9vbGQudjEuQ2xvc2VTZXNzaW9uUmVzcG9uc2USVgoPTGlzdENoZWNrcG9pbnRzEiAudG9vbGQudjEuTGlzdENoZWNrcG9pbnRzUmVxdWVzdBohLnRvb2xkLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEj4KB1Jlc3RvcmUSGC50b29sZC52MS5SZXN0b3JlUmVxdWVzdBoZLnRvb2xkLnYxLlJlc3RvcmVSZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * A session, seen from beside.
@@ -494,6 +494,166 @@ export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
   messageDesc(file_toold_v1_session, 9);
 
 /**
+ * What to watch besides the list of sessions.
+ *
+ * @generated from message toold.v1.WatchSessionsRequest
+ */
+export type WatchSessionsRequest = Message<"toold.v1.WatchSessionsRequest"> & {
+  /**
+   * A session whose events are sent too; empty: none.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * As WatchRequest.after_seq.
+   *
+   * @generated from field: optional uint64 after_seq = 2;
+   */
+  afterSeq?: bigint | undefined;
+
+  /**
+   * A person answers questions of all the caller's sessions, through the Answer method: while the stream lasts and for two minutes
+   * after it, no call is denied for want of one who could be asked.
+   *
+   * @generated from field: bool answers = 3;
+   */
+  answers: boolean;
+
+  /**
+   * As WatchRequest.inputs.
+   *
+   * @generated from field: bool inputs = 4;
+   */
+  inputs: boolean;
+};
+
+/**
+ * Describes the message toold.v1.WatchSessionsRequest.
+ * Use `create(WatchSessionsRequestSchema)` to create a new message.
+ */
+export const WatchSessionsRequestSchema: GenMessage<WatchSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 10);
+
+/**
+ * One change.
+ *
+ * @generated from message toold.v1.WatchSessionsResponse
+ */
+export type WatchSessionsResponse = Message<"toold.v1.WatchSessionsResponse"> & {
+  /**
+   * Exactly one.
+   *
+   * @generated from oneof toold.v1.WatchSessionsResponse.update
+   */
+  update: {
+    /**
+     * An event of the session that the request names.
+     *
+     * @generated from field: toold.v1.ExecuteResponse event = 1;
+     */
+    value: ExecuteResponse;
+    case: "event";
+  } | {
+    /**
+     * A session that is new or has changed.
+     *
+     * @generated from field: toold.v1.SessionState session = 2;
+     */
+    value: SessionState;
+    case: "session";
+  } | {
+    /**
+     * A session that is closed, by its name.
+     *
+     * @generated from field: string closed_session_id = 3;
+     */
+    value: string;
+    case: "closedSessionId";
+  } | {
+    /**
+     * Every session that was there at the beginning has been sent.
+     *
+     * @generated from field: bool all_sent = 4;
+     */
+    value: boolean;
+    case: "allSent";
+  } | {
+    /**
+     * No more events of that session follow.
+     *
+     * @generated from field: toold.v1.EventsEnded events_ended = 5;
+     */
+    value: EventsEnded;
+    case: "eventsEnded";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message toold.v1.WatchSessionsResponse.
+ * Use `create(WatchSessionsResponseSchema)` to create a new message.
+ */
+export const WatchSessionsResponseSchema: GenMessage<WatchSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 11);
+
+/**
+ * A session and what waits in it.
+ *
+ * @generated from message toold.v1.SessionState
+ */
+export type SessionState = Message<"toold.v1.SessionState"> & {
+  /**
+   * As ListSessions returns it.
+   *
+   * @generated from field: toold.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+
+  /**
+   * As GetSessionResponse.open_questions.
+   *
+   * @generated from field: repeated toold.v1.Question open_questions = 2;
+   */
+  openQuestions: Question[];
+};
+
+/**
+ * Describes the message toold.v1.SessionState.
+ * Use `create(SessionStateSchema)` to create a new message.
+ */
+export const SessionStateSchema: GenMessage<SessionState> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 12);
+
+/**
+ * Why no more events of a session follow.
+ *
+ * @generated from message toold.v1.EventsEnded
+ */
+export type EventsEnded = Message<"toold.v1.EventsEnded"> & {
+  /**
+   * As of an error: "unknown_session", "shutting_down". Empty: the session is closed, and everything of it was sent.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * A sentence.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message toold.v1.EventsEnded.
+ * Use `create(EventsEndedSchema)` to create a new message.
+ */
+export const EventsEndedSchema: GenMessage<EventsEnded> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 13);
+
+/**
  * An answer from beside the stream.
  *
  * @generated from message toold.v1.AnswerRequest
@@ -519,7 +679,7 @@ export type AnswerRequest = Message<"toold.v1.AnswerRequest"> & {
  * Use `create(AnswerRequestSchema)` to create a new message.
  */
 export const AnswerRequestSchema: GenMessage<AnswerRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 10);
+  messageDesc(file_toold_v1_session, 14);
 
 /**
  * The answer was taken: it was the first, and its digest fitted.
@@ -534,7 +694,7 @@ export type AnswerResponse = Message<"toold.v1.AnswerResponse"> & {
  * Use `create(AnswerResponseSchema)` to create a new message.
  */
 export const AnswerResponseSchema: GenMessage<AnswerResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 11);
+  messageDesc(file_toold_v1_session, 15);
 
 /**
  * Which call.
@@ -569,7 +729,7 @@ export type CancelCallRequest = Message<"toold.v1.CancelCallRequest"> & {
  * Use `create(CancelCallRequestSchema)` to create a new message.
  */
 export const CancelCallRequestSchema: GenMessage<CancelCallRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 12);
+  messageDesc(file_toold_v1_session, 16);
 
 /**
  * What became of it.
@@ -590,7 +750,7 @@ export type CancelCallResponse = Message<"toold.v1.CancelCallResponse"> & {
  * Use `create(CancelCallResponseSchema)` to create a new message.
  */
 export const CancelCallResponseSchema: GenMessage<CancelCallResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 13);
+  messageDesc(file_toold_v1_session, 17);
 
 /**
  * Which session.
@@ -618,7 +778,7 @@ export type InterruptRequest = Message<"toold.v1.InterruptRequest"> & {
  * Use `create(InterruptRequestSchema)` to create a new message.
  */
 export const InterruptRequestSchema: GenMessage<InterruptRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 14);
+  messageDesc(file_toold_v1_session, 18);
 
 /**
  * The interrupt is on its way to the calls.
@@ -633,7 +793,7 @@ export type InterruptResponse = Message<"toold.v1.InterruptResponse"> & {
  * Use `create(InterruptResponseSchema)` to create a new message.
  */
 export const InterruptResponseSchema: GenMessage<InterruptResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 15);
+  messageDesc(file_toold_v1_session, 19);
 
 /**
  * Which turn.
@@ -675,7 +835,7 @@ export type CancelTurnRequest = Message<"toold.v1.CancelTurnRequest"> & {
  * Use `create(CancelTurnRequestSchema)` to create a new message.
  */
 export const CancelTurnRequestSchema: GenMessage<CancelTurnRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 16);
+  messageDesc(file_toold_v1_session, 20);
 
 /**
  * What became of it.
@@ -696,7 +856,7 @@ export type CancelTurnResponse = Message<"toold.v1.CancelTurnResponse"> & {
  * Use `create(CancelTurnResponseSchema)` to create a new message.
  */
 export const CancelTurnResponseSchema: GenMessage<CancelTurnResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 17);
+  messageDesc(file_toold_v1_session, 21);
 
 /**
  * Which task.
@@ -724,7 +884,7 @@ export type KillTaskRequest = Message<"toold.v1.KillTaskRequest"> & {
  * Use `create(KillTaskRequestSchema)` to create a new message.
  */
 export const KillTaskRequestSchema: GenMessage<KillTaskRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 18);
+  messageDesc(file_toold_v1_session, 22);
 
 /**
  * The end of the task is on its way.
@@ -739,7 +899,7 @@ export type KillTaskResponse = Message<"toold.v1.KillTaskResponse"> & {
  * Use `create(KillTaskResponseSchema)` to create a new message.
  */
 export const KillTaskResponseSchema: GenMessage<KillTaskResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 19);
+  messageDesc(file_toold_v1_session, 23);
 
 /**
  * Which session.
@@ -760,7 +920,7 @@ export type CloseSessionRequest = Message<"toold.v1.CloseSessionRequest"> & {
  * Use `create(CloseSessionRequestSchema)` to create a new message.
  */
 export const CloseSessionRequestSchema: GenMessage<CloseSessionRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 20);
+  messageDesc(file_toold_v1_session, 24);
 
 /**
  * Every call of the session has its result, and its background tasks are gone.
@@ -775,7 +935,7 @@ export type CloseSessionResponse = Message<"toold.v1.CloseSessionResponse"> & {
  * Use `create(CloseSessionResponseSchema)` to create a new message.
  */
 export const CloseSessionResponseSchema: GenMessage<CloseSessionResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 21);
+  messageDesc(file_toold_v1_session, 25);
 
 /**
  * A state of files that can be put back: what one call has changed.
@@ -902,7 +1062,7 @@ export type Checkpoint = Message<"toold.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 22);
+  messageDesc(file_toold_v1_session, 26);
 
 /**
  * What has become of one file.
@@ -958,7 +1118,7 @@ export type FileChange = Message<"toold.v1.FileChange"> & {
  * Use `create(FileChangeSchema)` to create a new message.
  */
 export const FileChangeSchema: GenMessage<FileChange> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 23);
+  messageDesc(file_toold_v1_session, 27);
 
 /**
  * Why something is not done at a path, or could not be.
@@ -986,7 +1146,7 @@ export type PathReason = Message<"toold.v1.PathReason"> & {
  * Use `create(PathReasonSchema)` to create a new message.
  */
 export const PathReasonSchema: GenMessage<PathReason> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 24);
+  messageDesc(file_toold_v1_session, 28);
 
 /**
  * Which session's.
@@ -1056,7 +1216,7 @@ export type ListCheckpointsRequest = Message<"toold.v1.ListCheckpointsRequest"> 
  * Use `create(ListCheckpointsRequestSchema)` to create a new message.
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 25);
+  messageDesc(file_toold_v1_session, 29);
 
 /**
  * The checkpoints.
@@ -1098,7 +1258,7 @@ export type ListCheckpointsResponse = Message<"toold.v1.ListCheckpointsResponse"
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 26);
+  messageDesc(file_toold_v1_session, 30);
 
 /**
  * What to put back.
@@ -1172,7 +1332,7 @@ export type RestoreRequest = Message<"toold.v1.RestoreRequest"> & {
  * Use `create(RestoreRequestSchema)` to create a new message.
  */
 export const RestoreRequestSchema: GenMessage<RestoreRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 27);
+  messageDesc(file_toold_v1_session, 31);
 
 /**
  * What was put back.
@@ -1286,7 +1446,7 @@ export type RestoreResponse = Message<"toold.v1.RestoreResponse"> & {
  * Use `create(RestoreResponseSchema)` to create a new message.
  */
 export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 28);
+  messageDesc(file_toold_v1_session, 32);
 
 /**
  * Whether a port can be reached from outside of the sandbox.
@@ -1447,6 +1607,17 @@ export const SessionService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRequestSchema;
     output: typeof WatchResponseSchema;
+  },
+  /**
+   * What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
+   * messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
+   *
+   * @generated from rpc toold.v1.SessionService.WatchSessions
+   */
+  watchSessions: {
+    methodKind: "server_streaming";
+    input: typeof WatchSessionsRequestSchema;
+    output: typeof WatchSessionsResponseSchema;
   },
   /**
    * Answers a question. A digest that is not the question's: FAILED_PRECONDITION.

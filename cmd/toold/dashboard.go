@@ -1,0 +1,99 @@
+// The dashboard in a browser. The address with its code goes through a file that only the user can read, so that no secret is in an
+// argument, which every user of the machine could see, or in a shell's history.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+func (s *app) dashboardCommand() *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use:   "dashboard",
+		Short: "Watch sessions in a browser",
+		Long: "Opens the dashboard of the daemon in a browser on this machine, and starts the daemon if none runs. It shows sessions and\n" +
+			"calls as they run, why each was allowed and what it changed; it answers questions, stops calls and undoes changes.\n\n" +
+			"A page stays open for 12 hours at most. --show prints the address instead: it is good once, for a minute, and who has\n" +
+			"it acts as you. From another machine, pass the port on with ssh -L.",
+		Example: "  toold dashboard\n  toold dashboard --show",
+		Args:    cobra.NoArgs,
+		RunE: cli.Action(func(ctx context.Context, _ []string) error {
+			conn, err := s.daemon.Connect(ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			at, err := conn.Daemon.OpenDashboard(ctx, &tooldv1.OpenDashboardRequest{})
+			if err != nil {
+				return err
+			}
+			address := at.GetUrl() + "#" + at.GetCode()
+			if show || s.JSON {
+				return s.Show(at, address+"\n")
+			}
+			file, err := redirect(address)
+			if err != nil {
+				return err
+			}
+			if err := browse(ctx, file); err != nil {
+				return cli.Failed("no browser could be started (%v). Open %s in one within a minute, or use --show.", err, file)
+			}
+			_, err = fmt.Fprintf(s.Stdout, "the dashboard is at %s\n", at.GetUrl())
+			return err
+		}),
+	}
+	cmd.Flags().BoolVar(&show, "show", false, "print the address, which is a secret, and open nothing")
+	return cmd
+}
+
+var redirection = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><title>toold</title>
+<script>location.replace({{.}})</script>
+<p><a href="{{.}}">Open the dashboard</a></p></html>
+`))
+
+// redirect writes a page that leads to the address, which only the user can read. The next one takes its place.
+func redirect(address string) (file string, err error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "toold")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	page, err := os.CreateTemp(dir, "dashboard-*.html") // 0600
+	if err != nil {
+		return "", err
+	}
+	defer page.Close()
+	if err := redirection.Execute(page, address); err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, "dashboard.html")
+	return file, os.Rename(page.Name(), file)
+}
+
+// browse opens a file in the user's browser. It returns when the browser has the file.
+func browse(ctx context.Context, file string) error {
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	}
+	if named := os.Getenv("BROWSER"); named != "" {
+		opener = named
+	}
+	return exec.CommandContext(ctx, opener, file).Run()
+}

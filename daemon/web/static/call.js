@@ -1,0 +1,105 @@
+// One call: its input, why it was allowed or not, what it printed and changed, and the way back.
+
+import { call } from "./api.js";
+import { button, el, show } from "./dom.js";
+import { ansi, diff, grounds, json, outcome, seconds, span, tone, when, word } from "./format.js";
+import { changed, store } from "./store.js";
+import { readOutput } from "./tasks.js";
+
+export function callPage(main, session, id) {
+  const control = new AbortController();
+  const head = el("div"), body = el("div"), live = el("div"), output = el("div"), changes = el("div");
+  const done = el("p", { class: "ok", role: "status" });
+  show(main, el("p", {}, el("a", { href: `#/session/${encodeURIComponent(session)}` }, `← ${session}`)), head, done, live, body, output, changes);
+  let drawn = "";
+  async function draw() {
+    let found;
+    try { found = await call("ToolService/GetCall", { session_id: session, tool_use_id: id }); } catch (error) {
+      return show(head, el("p", { class: "bad", role: "alert" }, error.message));
+    }
+    if (control.signal.aborted) return;
+    const of = (kind) => found.records.map((r) => r[kind] && { ...r[kind], time: r.time }).filter(Boolean);
+    const [accepted] = of("accepted"), [started] = of("started"), [result] = of("tool_result");
+    drawn = result ? "ended" : "open";
+    show(head, el("h2", {}, accepted?.title || accepted?.name || id),
+      el("p", {}, result ? el("strong", { class: tone(result.outcome) }, outcome(result.outcome)) : el("strong", { class: "live" }, started ? "runs" : "waits"),
+        result?.error && [" · ", result.error.message, " ", el("code", {}, result.error.code)]),
+      !result && button("Cancel", () => call("SessionService/CancelCall", { session_id: session, tool_use_id: id, reason: "The user stopped it in the dashboard." }), "danger"));
+    show(body, facts(accepted, started, result), verdict(started, of("question"), result), el("h3", {}, "Input"),
+      el("pre", { tabIndex: 0, "aria-label": "Input" }, json(found.input_json || "{}")), result && content(result), result && confinement(result.confinement));
+    if (result) { show(live); showOutput(output, session, id, Number(result.usage?.output_bytes ?? 0), control.signal); showChanges(changes, session, id, (text) => { done.textContent = text; draw(); }); }
+  }
+  const tail = el("pre", { "aria-label": "Output so far" });
+  const stop = changed(() => {
+    const c = [...store.order].reverse().find((x) => x.id === id);
+    if (!c) return;
+    if (c.tail) { show(tail, ansi(c.tail)); show(live, el("h3", {}, "Output so far"), tail); }
+    if (drawn === "open" && c.outcome) { drawn = "ended"; draw(); }
+  });
+  draw();
+  return () => { stop(); control.abort(); };
+}
+
+function facts(accepted, started, result) {
+  const u = result?.usage ?? {};
+  const rows = [["Tool", accepted?.name], ["Accepted", when(accepted?.time)], ["Batch", accepted?.batch && String(accepted.batch)],
+    ["Sandbox", started && word(started.sandbox, "SANDBOX_TIER_")],
+    ["Times", result && `waited ${span(seconds(u.waited))}, asked ${span(seconds(u.asked))}, ran ${span(seconds(u.ran))}`],
+    ["Peak memory", u.peak_memory_bytes && `${(Number(u.peak_memory_bytes) / 2 ** 20).toFixed(1)} MiB`]];
+  return el("dl", { class: "panel" }, rows.filter(([, value]) => value).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+function verdict(started, questions, result) {
+  const denied = result?.error?.details?.grounds;
+  if (!started?.reason && !started?.grounds && !denied && !questions.length) return null;
+  return [el("h3", {}, denied ? "Why it was denied" : "Why it was allowed"),
+    el("div", { class: "panel" }, started?.reason && el("p", {}, started.asked ? "Asked, and answered yes: " : "", started.reason), grounds(started?.grounds ?? denied, started?.reason),
+      questions.map((q) => el("p", { class: "quiet" }, `Asked ${when(q.time)}: ${q.reason ?? q.title}`)))];
+}
+
+function content(result) {
+  if (!result.content?.length) return null;
+  return [el("h3", {}, "Result"), result.content.map((c) => {
+    if (c.text !== undefined) return el("pre", { tabIndex: 0, "aria-label": "Result" }, ansi(c.text));
+    if (c.image && /^image\/(png|jpeg|gif|webp)$/.test(c.image.media_type)) return el("img", { src: `data:${c.image.media_type};base64,${c.image.data}`, alt: "The picture that the call returned" });
+    if (c.link) return el("p", {}, c.link.name ?? "", " ", el("code", {}, c.link.uri));
+    return el("p", { class: "quiet" }, `A document: ${c.document?.media_type ?? c.image?.media_type ?? "unknown"}`);
+  }), result.spill && el("p", { class: "quiet" }, `${result.spill.omitted_bytes ?? 0} bytes are left out; the whole is in ${result.spill.path}.`)];
+}
+
+function confinement(c) {
+  if (!c?.denials?.length) return null;
+  return [el("h3", {}, "What the sandbox denied"), el("ul", { class: "panel" }, c.denials.map((d) =>
+    el("li", {}, `${d.operation} `, el("code", {}, d.target), d.count > 1 ? ` (${d.count} times)` : "", d.moved_to && ` moved to ${d.moved_to}`, d.allow && ["; allowed by ", el("code", {}, d.allow)])))];
+}
+
+async function showOutput(box, session, id, bytes, signal) {
+  if (!bytes) return;
+  const pre = el("pre", { tabIndex: 0, "aria-label": "Output" });
+  show(box, el("h3", {}, "Output"), pre);
+  try { await readOutput(session, id, pre, false, signal); } catch (error) { show(box, el("p", { class: "quiet" }, error.message)); }
+}
+
+// showChanges shows the files that the call has changed. An undo is planned first, and done only as it was planned.
+async function showChanges(box, session, id, undone) {
+  const { checkpoints = [] } = await call("SessionService/ListCheckpoints", { session_id: session, tool_use_id: id }).catch(() => ({}));
+  const [c] = checkpoints;
+  if (!c?.files?.length && !c?.not_kept?.length) return;
+  const plan = el("div");
+  const undo = button("Undo …", async () => {
+    const request = { session_id: session, tool_use_id: id, paths: (c.files ?? []).map((f) => f.path) };
+    const p = await call("SessionService/Restore", { ...request, dry_run: true });
+    show(plan, el("div", { class: "panel" },
+      el("p", {}, `Puts back ${p.restored?.length ?? 0} files to before this call`, (p.undone_calls ?? 1) > 1 ? `, which also undoes ${p.undone_calls - 1} later calls that changed them.` : "."),
+      p.conflict_reasons?.length ? [el("p", { class: "warn" }, "Changed since by something else:"), el("ul", {}, p.conflict_reasons.map((r) => el("li", {}, el("code", {}, r.path), " ", r.reason)))] : null,
+      (p.files ?? []).map((f) => f.diff && diff(f.diff)),
+      button(p.conflicts?.length ? "Put back all the same" : "Put back", async () => {
+        const done = await call("SessionService/Restore", { ...request, plan_digest: p.plan_digest, force: Boolean(p.conflicts?.length) });
+        undone(`${done.restored?.length ?? 0} files were put back.`);
+      }, "danger")));
+  }, "danger");
+  show(box, el("h3", {}, "Changed files"), c.undone && el("p", { class: "ok" }, "All of it has been put back."),
+    (c.files ?? []).map((f) => [el("p", {}, el("code", {}, f.path), ` ${word(f.kind, "FILE_CHANGE_KIND_")} +${f.added ?? 0} −${f.removed ?? 0} ${f.note ?? ""}`), f.diff && diff(f.diff)]),
+    c.not_kept?.length ? el("ul", {}, c.not_kept.map((n) => el("li", {}, el("code", {}, n.path), " ", n.reason))) : null,
+    !c.undone && el("div", { class: "bar" }, undo), plan);
+}

@@ -1,0 +1,56 @@
+// A list of which only the rows in view are elements, so that 10,000 calls scroll as 10 do. It is a listbox for the keyboard and for
+// screen readers: the focus stays on the list, and one row is the chosen one.
+
+import { el } from "./dom.js";
+
+const height = 28;
+
+export function list(label, row, open) {
+  let items = [], chosen = -1, follow = true;
+  const space = el("div", { class: "space", role: "presentation" });
+  const box = el("div", { class: "list", role: "listbox", tabIndex: 0, "aria-label": label }, space);
+  const near = () => box.scrollTop + box.clientHeight >= items.length * height - 2 * height;
+
+  function draw() {
+    const first = Math.max(0, Math.floor(box.scrollTop / height) - 8), last = Math.min(items.length, first + Math.ceil(box.clientHeight / height) + 16);
+    const rows = [];
+    for (let i = first; i < last; i++) {
+      const r = row(items[i]);
+      r.id = `row-${i}`;
+      r.style.top = `${i * height}px`;
+      for (const [name, value] of [["role", "option"], ["aria-posinset", i + 1], ["aria-setsize", items.length], ["aria-selected", i === chosen]]) r.setAttribute(name, value);
+      r.addEventListener("click", () => { choose(i); open(items[i]); });
+      rows.push(r);
+    }
+    space.replaceChildren(...rows);
+  }
+  function choose(i) {
+    if (!items.length) return;
+    chosen = Math.max(0, Math.min(items.length - 1, i));
+    const top = chosen * height;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
+    draw();
+    box.setAttribute("aria-activedescendant", `row-${chosen}`);
+  }
+  box.addEventListener("scroll", () => { follow = near(); draw(); });
+  box.addEventListener("keydown", (e) => {
+    const page = Math.floor(box.clientHeight / height);
+    const to = { ArrowDown: chosen + 1, ArrowUp: chosen - 1, PageDown: chosen + page, PageUp: chosen - page, Home: 0, End: items.length - 1 }[e.key];
+    if (to !== undefined) { e.preventDefault(); choose(to); }
+    if (e.key === "Enter" && items[chosen]) { e.preventDefault(); open(items[chosen]); }
+  });
+  new ResizeObserver(draw).observe(box);
+  return {
+    box,
+    // set shows other items. A list that shows its end goes on showing it.
+    set(next) {
+      const was = items[chosen]?.key;
+      items = next;
+      chosen = was === undefined ? -1 : items.findIndex((item) => item.key === was);
+      space.style.height = `${items.length * height}px`;
+      if (follow) box.scrollTop = items.length * height;
+      draw();
+    },
+  };
+}
