@@ -8,6 +8,7 @@ require (
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/cespare/xxhash/v2 v2.3.0
+	github.com/charmbracelet/x/vt v0.1.0
 	github.com/creack/pty v1.1.24
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
@@ -39,6 +40,8 @@ require (
 require github.com/coreos/go-systemd/v22 v22.7.0
 
 require github.com/kylelemons/godebug v1.1.0 // indirect
+
+require github.com/charmbracelet/x/exp/ordered v0.1.0 // indirect
 
 require (
 	github.com/JohannesKaufmann/dom v0.3.1 // indirect

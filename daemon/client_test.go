@@ -106,7 +106,7 @@ func (h *house) start() {
 func toolset() []tools.Tool {
 	return []tools.Tool{
 		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(),
-		bash.Tool(), bash.OutputTool(), bash.KillTool(), bash.ShellTool(), edit.PatchTool(), todo.Tool(), grep.Tool(), ls.Tool(), memory.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.InputTool(), bash.KillTool(), bash.ShellTool(), edit.PatchTool(), todo.Tool(), grep.Tool(), ls.Tool(), memory.Tool(),
 	}
 }
 

@@ -43,7 +43,7 @@ func serve(args []string) error {
 	if err := serveUntilDone(*socket, daemon.Config{
 		Tools: []tools.Tool{
 			read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), glob.Tool(), grep.Tool(), ls.Tool(),
-			bash.Tool(), bash.OutputTool(), bash.KillTool(), todo.Tool(),
+			bash.Tool(), bash.OutputTool(), bash.InputTool(), bash.KillTool(), todo.Tool(),
 		},
 		StateDir: *state, Root: *root, Version: "soak", Log: zap.Must(zap.NewProduction()),
 	}, os.NewFile(uintptr(*ready), "ready")); err != nil {

@@ -25,7 +25,7 @@ import (
 func toolset(files settingsFiles) []tools.Tool {
 	return slices.Concat([]tools.Tool{
 		read.Tool(), write.Tool(), edit.Tool(), edit.MultiTool(), edit.PatchTool(), notebook.Tool(), glob.Tool(), grep.Tool(), ls.Tool(),
-		bash.Tool(), bash.OutputTool(), bash.KillTool(), bash.ShellTool(), todo.Tool(), toolsearch.Tool(), memory.Tool(),
+		bash.Tool(), bash.OutputTool(), bash.InputTool(), bash.KillTool(), bash.ShellTool(), todo.Tool(), toolsearch.Tool(), memory.Tool(),
 	}, webTools(files), languageTools())
 }
 

@@ -121,7 +121,7 @@ var (
 	primary = []string{"command", "file_path", "path", "notebook_path", "url"}
 	// wellKnown are names whose other spellings are surely mistakes.
 	wellKnown = []string{
-		"ApplyPatch", "Bash", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "Shell", "TodoWrite",
+		"ApplyPatch", "Bash", "BashInput", "BashOutput", "Edit", "Glob", "Grep", "KillShell", "LS", "LSP", "Memory", "MultiEdit", "NotebookEdit", "Read", "Shell", "TodoWrite",
 		"ToolSearch", "WebFetch", "WebSearch", "Write",
 	}
 )

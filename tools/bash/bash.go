@@ -1,9 +1,10 @@
-// Package bash is the tools Bash, BashOutput and KillShell: they run commands, in the foreground
-// and in the background. It does not know what a command may do, how its processes are confined, or
+// Package bash is the tools Bash, BashOutput, BashInput and KillShell: they run commands, in the
+// foreground, in the background and in terminals. It does not know what a command may do, how its processes are confined, or
 // how its output is kept.
 package bash
 
 import (
+	"cmp"
 	_ "embed"
 	"os"
 	"path/filepath"
@@ -31,8 +32,10 @@ type input struct {
 	Description     string `json:"description,omitempty" jsonschema:"what the command does, in 5 to 10 words, for the user"`
 	RunInBackground bool   `json:"run_in_background,omitempty" jsonschema:"start it and go on: BashOutput gives its output, KillShell stops it"`
 	MergedOutput    bool   `json:"merged_output,omitempty" jsonschema:"send stdout and stderr through one pipe, so that their order is exact; then nothing tells them apart"`
+	PTY             bool   `json:"pty,omitempty" jsonschema:"run it in a terminal, for programs that talk to a person; when it waits for input the call returns its screen, and BashInput types"`
 	Unconfined      bool   `json:"dangerouslyDisableSandbox,omitempty" jsonschema:"run it outside the sandbox, where there is one; the user is asked first"`
 	Restart         bool   `json:"restart,omitempty" jsonschema:"without a command (an empty one): put the working directory and the variables back to what they were when the session began; background tasks go on"`
+	screenSize
 
 	analysis shell.Analysis
 }
@@ -86,9 +89,15 @@ func effects(in input) tools.Effects {
 		return tools.Effects{Session: true}
 	}
 	a := in.analysis
+	if in.PTY {
+		a.ReadOnly, a.Concurrent = false, false
+	}
 	e := tools.Effects{
 		Commands: a.Commands, Hosts: a.Hosts, Opaque: !a.ReadOnly, Session: !a.Concurrent || in.RunInBackground, Reason: a.Reason.String(),
 		Unknown: a.Unknown(), Unconfined: in.Unconfined, Spills: a.Spills(in.Command),
+	}
+	if in.PTY {
+		e.Unknown.Cause = cmp.Or(e.Unknown.Cause, ptyUnknown)
 	}
 	for _, r := range a.Redirects {
 		list := &e.Reads
@@ -113,6 +122,9 @@ func effects(in input) tools.Effects {
 	}
 	if a.ReadOnly && a.Unlisted && !listed {
 		e.Reads = append(e.Reads, tools.Path{Name: "/", Tree: true, Unnamed: true, Part: in.Command})
+	}
+	if e.Reason == "" && in.PTY {
+		e.Reason = ptyUnknown
 	}
 	if e.Reason == "" && in.RunInBackground {
 		e.Reason = "it goes on in the background"

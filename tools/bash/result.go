@@ -15,7 +15,7 @@ import (
 	"github.com/toold/toold/tools/fault"
 )
 
-// Structured is the result of Bash, BashOutput and KillShell for programs.
+// Structured is the result of Bash, BashOutput, BashInput and KillShell for programs.
 type Structured struct {
 	tools.Exit
 	// Interpretation is the meaning of an exit code that is an answer and not a failure.
@@ -35,7 +35,13 @@ type Structured struct {
 	Kept             []sandbox.Left `json:"kept,omitempty"`              // continue as the background task TaskID
 	LeftBehind       []sandbox.Left `json:"left_behind,omitempty"`       // still ran when the command had ended, and were stopped
 	Stuck            []sandbox.Left `json:"stuck,omitempty"`             // were killed, but the kernel still holds them
-	Ports            []tools.Port   `json:"ports,omitempty"`             // on which the background task listens
+	// Screen is what an interactive command shows, without empty lines at its end, and where its cursor
+	// is, from 1 on.
+	Screen       []string `json:"screen,omitempty"`
+	CursorLine   int      `json:"cursor_line,omitempty"`
+	CursorColumn int      `json:"cursor_column,omitempty"`
+
+	Ports []tools.Port `json:"ports,omitempty"` // on which the background task listens
 }
 
 // Refused is the structured part of the error of a command that was stopped because it requested
@@ -55,7 +61,7 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 		s.TaskID, s.Status, changes.Task, s.Ports = task.ID, "running", task.ID, r.env.Ports(task)
 	}
 	s.measure(r.out)
-	if s.MergedOutput = r.in.MergedOutput; !s.MergedOutput {
+	if s.MergedOutput = r.in.MergedOutput || r.terminal != nil; !s.MergedOutput {
 		s.Stdout, s.Stderr = small(r.out, spool.Stdout), small(r.out, spool.Stderr)
 	}
 	succeeded := !s.Failed()
@@ -73,6 +79,9 @@ func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Resul
 		changes.Cursor = &tools.Cursor{Task: task.ID, Offset: printed.End}
 	}
 	text, spill := s.Text(printed, r.out.Path())
+	if r.terminal != nil {
+		text, spill = s.screen(r.terminal, tools.OutputRoom(r.env.MaxChars), r.out.Path())
+	}
 	if strings.TrimSpace(text) == "" && !s.Failed() {
 		text = "(no output)"
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/shell"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/exec/terminal"
 	"github.com/toold/toold/tools/fault"
 )
 
@@ -41,17 +42,18 @@ var fixed = []string{
 
 // A shellRun is one running bash, with what its result needs.
 type shellRun struct {
-	in      input
-	env     *tools.Env
-	dir     string // where it started
-	environ []string
-	out     *spool.Output
-	process *sandbox.Process
-	lasts   bool     // the state at its end becomes the session's
-	report  *os.File // receives that state; nil: it stays as it was
-	notes   []string
-	command sandbox.Command // that was started
-	stayed  bool            // it has left directory and exports as they were
+	in       input
+	env      *tools.Env
+	dir      string // where it started
+	environ  []string
+	out      *spool.Output
+	process  *sandbox.Process
+	terminal *terminal.Terminal // nil: it has none
+	lasts    bool               // the state at its end becomes the session's
+	report   *os.File           // receives that state; nil: it stays as it was
+	notes    []string
+	command  sandbox.Command // that was started
+	stayed   bool            // it has left directory and exports as they were
 }
 
 func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
@@ -76,6 +78,9 @@ func run(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	env.Output(r.out)
+	if r.terminal != nil && r.terminal.Settle(ctx) {
+		return r.waits(ctx)
+	}
 	select {
 	case <-r.process.Done():
 	case <-r.process.Outlived():
@@ -153,7 +158,11 @@ var retries = []string{"CARGO_NET_RETRY=2", "PIP_RETRIES=3"}
 
 // environ returns the environment of a shell that starts in dir.
 func environ(env *tools.Env, in input, dir string) []string {
-	base, set := append(retries[:len(retries):len(retries)], env.Environ...), append(fixed[:len(fixed):len(fixed)], "PWD="+dir)
+	own := fixed
+	if in.PTY {
+		own = interactive
+	}
+	base, set := append(retries[:len(retries):len(retries)], env.Environ...), append(own[:len(own):len(own)], "PWD="+dir)
 	if in.analysis.ReadOnly && in.analysis.Git {
 		set = append(set, shell.GitReads...)
 	}
@@ -185,13 +194,18 @@ func (r *shellRun) start() (err error) {
 		ID: r.env.CallID, Path: path, Args: []string{"bash", "--noprofile", "--norc", "-c", r.in.Command}, Dir: r.dir,
 		Env: r.environ, Stdout: r.out.Writer(spool.Stdout),
 	}
-	if !r.in.MergedOutput {
+	switch {
+	case r.in.PTY:
+		size := r.in.size()
+		r.terminal = terminal.New(size, c.Stdout)
+		c.Stdout, c.Terminal = r.terminal, &size
+	case !r.in.MergedOutput:
 		c.Stderr = r.out.Writer(spool.Stderr)
 	}
-	if r.in.analysis.Background {
+	if r.in.analysis.Background && !r.in.PTY { // a terminal that hangs up ends what is left
 		c.Keep = r.keep
 	}
-	if !r.in.RunInBackground && mayBeEarly(r.in.Command) {
+	if !r.in.RunInBackground && !r.in.PTY && mayBeEarly(r.in.Command) {
 		c.Early = &sandbox.Early{Script: r.in.Command, Env: c.Env, Prelude: earlyPrelude(r.in.Command, c.Env, r.report != nil, r.programs())}
 	}
 	r.command = c
@@ -207,6 +221,9 @@ func (r *shellRun) start() (err error) {
 	}
 	if r.process, err = r.env.Box.Start(c); err != nil {
 		return startFault(err)
+	}
+	if r.terminal != nil {
+		r.terminal.Follow(r.process, r.env.Box.Secret)
 	}
 	if report := r.process.Report(); report != nil {
 		r.useReport(report)
@@ -279,9 +296,9 @@ func (r *shellRun) background() (tools.Result, error) {
 // task makes a background task of the shell, if there is room for one, after start.
 func (r *shellRun) task(start func() error) (*background.Task, error) {
 	from := background.Origin{Call: r.env.CallID, Command: r.in.Command, Output: r.out}
-	return r.env.Tasks.Add(from, func() (*sandbox.Process, error) {
+	return r.env.Tasks.Add(from, func() (*sandbox.Process, *terminal.Terminal, error) {
 		err := start()
-		return r.process, err
+		return r.process, r.terminal, err
 	})
 }
 

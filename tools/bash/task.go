@@ -111,6 +111,9 @@ func runOutput(ctx context.Context, env *tools.Env, in outputInput) (tools.Resul
 			return tools.Result{}, cause // nothing is returned, so the cursor stays
 		}
 	}
+	if task.Terminal != nil && in.Filter == "" {
+		return screenOf(env, task), nil
+	}
 	s := statusOf(task) // before the output, so that the output of an ended task is complete
 	env.Box.Report(task.TakeAside())
 	room, news := tools.OutputRoom(env.MaxChars), spool.Excerpt{}

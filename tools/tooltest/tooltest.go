@@ -20,6 +20,7 @@ import (
 	"github.com/toold/toold/tools/exec/language"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/exec/terminal"
 	"github.com/toold/toold/tools/fault"
 	"github.com/toold/toold/tools/fs/memstore"
 	"github.com/toold/toold/tools/fs/workspace"
@@ -255,11 +256,12 @@ func (r *Room) Background(command string) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	task, err := r.tasks.Add(background.Origin{Call: "task", Command: command, Output: output}, func() (*sandbox.Process, error) {
-		return r.runner.Start(sandbox.Command{
+	task, err := r.tasks.Add(background.Origin{Call: "task", Command: command, Output: output}, func() (*sandbox.Process, *terminal.Terminal, error) {
+		p, err := r.runner.Start(sandbox.Command{
 			ID: "task", Path: "/bin/sh", Args: []string{"sh", "-c", command}, Dir: r.Root, Env: os.Environ(),
 			Stdout: output.Writer(spool.Stdout), Stderr: output.Writer(spool.Stderr),
 		})
+		return p, nil, err
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/exec/terminal"
 )
 
 // maxAlive is how many tasks of one session may run at the same time.
@@ -45,6 +46,8 @@ type Task struct {
 	Origin
 	ID      string // unique among all daemons' tasks
 	Started time.Time
+	// Terminal is that of an interactive program; nil: it has none.
+	Terminal *terminal.Terminal
 
 	process *sandbox.Process
 	done    chan struct{}
@@ -129,13 +132,13 @@ type Events struct {
 // NewSet returns an empty set.
 func NewSet(events Events) *Set { return &Set{events: events} }
 
-// Add makes a task of the process that start returns. If there is no room for one, start is not
+// Add makes a task of the process that start returns, with its terminal or nil. If there is no room for one, start is not
 // called; an error of start is returned. The task closes its output when it ends.
-func (s *Set) Add(from Origin, start func() (*sandbox.Process, error)) (*Task, error) {
+func (s *Set) Add(from Origin, start func() (*sandbox.Process, *terminal.Terminal, error)) (*Task, error) {
 	if err := s.reserve(); err != nil {
 		return nil, err
 	}
-	process, err := start()
+	process, screen, err := start()
 	if err != nil {
 		s.mu.Lock()
 		s.alive--
@@ -143,7 +146,7 @@ func (s *Set) Add(from Origin, start func() (*sandbox.Process, error)) (*Task, e
 		s.work.Done()
 		return nil, err
 	}
-	t := &Task{Origin: from, ID: newID(), Started: time.Now(), process: process, done: make(chan struct{})}
+	t := &Task{Origin: from, ID: newID(), Started: time.Now(), Terminal: screen, process: process, done: make(chan struct{})}
 	s.mu.Lock()
 	s.tasks = append(s.tasks, t)
 	closed := s.closed

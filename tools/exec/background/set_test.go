@@ -11,6 +11,7 @@ import (
 	"github.com/toold/toold/tools/exec/background"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
+	"github.com/toold/toold/tools/exec/terminal"
 	"github.com/toold/toold/tools/tooltest"
 )
 
@@ -56,11 +57,12 @@ func (r *room) add(script string) (*background.Task, error) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return r.set.Add(background.Origin{Call: call, Command: script, Output: out}, func() (*sandbox.Process, error) {
-		return r.runner.Start(sandbox.Command{
+	return r.set.Add(background.Origin{Call: call, Command: script, Output: out}, func() (*sandbox.Process, *terminal.Terminal, error) {
+		p, err := r.runner.Start(sandbox.Command{
 			ID: call, Path: "/bin/bash", Args: []string{"bash", "-c", script}, Dir: "/", Env: sandbox.Environ(os.Environ()),
 			Stdout: out.Writer(spool.Stdout), Stderr: out.Writer(spool.Stderr),
 		})
+		return p, nil, err
 	})
 }
 
@@ -127,7 +129,7 @@ func TestStartFails(t *testing.T) {
 	r := newRoom(t)
 	wrong := errors.New("wrong")
 	for range 33 {
-		_, err := r.set.Add(background.Origin{}, func() (*sandbox.Process, error) { return nil, wrong })
+		_, err := r.set.Add(background.Origin{}, func() (*sandbox.Process, *terminal.Terminal, error) { return nil, nil, wrong })
 		if !errors.Is(err, wrong) {
 			t.Fatal(err)
 		}

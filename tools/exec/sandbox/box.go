@@ -23,6 +23,9 @@ type Box struct {
 	After func() []Denial
 	// Ask is each process's Command.Ask.
 	Ask func(context.Context, Host) Answer
+	// Secret asks a user for the hidden line that a program of the call waits for, until the context
+	// ends; ok is false if there is none. nil: it is not asked for.
+	Secret func(context.Context, Prompt) (secret []byte, ok bool)
 
 	// Before is called before a process changes a file where it may write, in Full, and the process
 	// waits until it returns. What the processes of others change is not reported. It may be called

@@ -140,6 +140,10 @@ func (l *launch) confine(p *program, to *int) {
 		letters = l.outOfTheWay(p, *to)
 	}
 	l.descriptors(p)
+	if l.command.Terminal != nil {
+		p.about = "taking its terminal"
+		p.do(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0)
+	}
 	p.about = "setting limits"
 	l.limit(p)
 	p.about = "giving up rights"

@@ -41,6 +41,9 @@ func (p *Process) spawn(files []*os.File) error {
 	case !filepath.IsAbs(c.Path):
 		return fmt.Errorf("starting %q: the path of a program must be absolute", c.Path)
 	}
+	if c.Terminal != nil {
+		c.Policy.terminal = p.marker
+	}
 	empty := makeFresh(c.Policy.Fresh)
 	made, err := g.instances.enter(c.Policy, t)
 	if err == nil {
@@ -48,7 +51,7 @@ func (p *Process) spawn(files []*os.File) error {
 		var port int
 		if port, err = g.instances.wayOut(made, c.Policy.Network); err == nil {
 			c.Env = p.environ(wayOut(port, made.userOf(c.ID), c.Policy.Network)...)
-			err = p.spawnConfined(&launch{host: g, instance: made, command: c, files: files})
+			err = p.spawnConfined(&launch{host: g, instance: made, command: c}, files)
 		}
 		if err == nil {
 			return nil
@@ -82,7 +85,15 @@ func wayOut(port int, user string, n Network) (environ []string) {
 	return append(environ, "NO_PROXY="+direct, "no_proxy="+direct, "GIT_HTTP_PROXY_AUTHMETHOD=basic")
 }
 
-func (p *Process) spawnConfined(l *launch) error {
+// spawnConfined starts the process with those descriptors, behind its terminal if it has one.
+func (p *Process) spawnConfined(l *launch, files []*os.File) error {
+	open := func() (master, slave *os.File, err error) { return l.instance.openTerminal(l.host.instances.users) }
+	files, done, err := p.withTerminal(files, open)
+	if err != nil {
+		return err
+	}
+	defer done()
+	l.files = files
 	waited.starting.RLock()
 	defer waited.starting.RUnlock()
 	b, err := l.start()

@@ -14,7 +14,8 @@ var (
 		unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_USELIB, unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
 		unix.SYS__SYSCTL, unix.SYS_MODIFY_LDT,
 	}
-	marksHere = []uintptr{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
+	pollingHere = []uintptr{unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT}
+	marksHere   = []uintptr{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
 )
 
 var namedHere = map[uintptr][]name{

@@ -8,6 +8,6 @@ const (
 	openHere = uintptr(0)
 )
 
-var neverHere, marksHere []uintptr
+var neverHere, marksHere, pollingHere []uintptr
 
 var namedHere map[uintptr][]name

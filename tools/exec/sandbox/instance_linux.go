@@ -29,6 +29,7 @@ type instance struct {
 	ruleset    *os.File     // nil: none
 	proxy      *proxy       // of its own, in Fast; nil: none
 	points     []mountPoint // that were made for it
+	once       bool         // no other process uses it
 	users      int
 	left       time.Time // when the last process left
 }

@@ -78,7 +78,7 @@ func (c *instances) trim() {
 	for key, made := range c.all {
 		switch {
 		case made.users > 0:
-		case len(made.points) > 0: // its mount points must not stay visible
+		case made.once, len(made.points) > 0: // its mount points must not stay visible
 			c.drop(key)
 		default:
 			unused = append(unused, key)
@@ -130,7 +130,7 @@ func (c *instances) wake(after time.Duration) {
 
 // make makes the instance of a policy. mu is held.
 func (c *instances) make(p Policy, t Tier) (made *instance, err error) {
-	made = &instance{}
+	made = &instance{once: p.terminal != ""}
 	if c.outlet == nil {
 		p.Network.Allowed = nil // there is no way out
 	}
@@ -210,7 +210,7 @@ func (c *instances) close() {
 // key identifies what is made for a policy in a tier: the policy's text, and the file that each
 // place is now, since a place may be replaced.
 func (p *Policy) key(t Tier) string {
-	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, strconv.Quote(p.Session))
+	b := fmt.Append(make([]byte, 0, 4096), t, p.Strict, p.UnixSockets, strconv.Quote(p.Session), strconv.Quote(p.terminal))
 	if t == Fast { // in Full one proxy serves all policies of a session
 		b = fmt.Append(b, p.Network)
 	}

@@ -53,6 +53,8 @@ type Policy struct {
 	// Absent are protected paths that do not exist: what a process makes there is renamed after its
 	// end.
 	Absent []string
+
+	terminal string // the process whose terminal is the only one in its file system; empty: it has none
 }
 
 // A Place is a file or a tree with the access to it. The innermost place that holds a path counts.

@@ -36,6 +36,7 @@ const ticksPerSecond = 100
 // A member is one process at one moment. PID and start time together identify it.
 type member struct {
 	pid, parent, session int
+	group                int    // of processes
 	start                uint64 // ticks since boot
 	dead                 bool   // a zombie: it runs no more
 	exiting              bool   // about to end
@@ -85,7 +86,7 @@ func parseStat(line string) (m member, err error) {
 	numbers := []struct {
 		to   *int
 		text string
-	}{{&m.pid, strings.TrimSpace(line[:open])}, {&m.parent, fields[1]}, {&m.session, fields[3]}}
+	}{{&m.pid, strings.TrimSpace(line[:open])}, {&m.parent, fields[1]}, {&m.group, fields[2]}, {&m.session, fields[3]}}
 	for _, n := range numbers {
 		if *n.to, err = strconv.Atoi(n.text); err != nil {
 			return member{}, err

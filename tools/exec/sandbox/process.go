@@ -37,7 +37,7 @@ const (
 	giveUp = 5 * time.Second
 )
 
-// A Command is a process to start. It runs in a kernel session of its own, without a terminal.
+// A Command is a process to start. It runs in a kernel session of its own.
 type Command struct {
 	ID   string // of the call, plain characters; it is part of the marker
 	Path string // absolute
@@ -50,6 +50,10 @@ type Command struct {
 	// Stdin is the standard input itself, instead of Input, for a caller that communicates with the
 	// process. The caller closes it.
 	Stdin *os.File
+	// Terminal is the size of a terminal that the process gets: its controlling terminal, and its
+	// standard input and outputs, of which Stdout receives what comes out. Input, Stdin and Stderr
+	// are then nil. nil: it has no terminal.
+	Terminal *Size
 	// Stdout, not nil, and Stderr receive the output, each from one goroutine. If Stderr is nil, both
 	// outputs are one pipe, and Stdout receives them in the exact order in which they were written.
 	// An error of one of them stops the process and becomes Exit.Output; later output is dropped.
@@ -83,17 +87,18 @@ type Keep func(code, left int, done <-chan struct{}) int
 
 // A Process is a started command with everything that it starts. It is safe for concurrent use.
 type Process struct {
-	runner  *Runner
-	marker  string
-	since   uint64 // ticks since boot, before it was started; of a shell that had waited, before it went on
-	child   *os.Process
-	exited  chan struct{} // the main process is dead; it is collected later
-	claimed atomic.Bool   // set by the goroutine that ends the tree, which owns exit until done is closed
-	exit    Exit
-	done    chan struct{}
-	outputs []*capture
-	report  *os.File // see Report
-	command Command  // without its Input
+	runner   *Runner
+	marker   string
+	since    uint64 // ticks since boot, before it was started; of a shell that had waited, before it went on
+	child    *os.Process
+	exited   chan struct{} // the main process is dead; it is collected later
+	claimed  atomic.Bool   // set by the goroutine that ends the tree, which owns exit until done is closed
+	exit     Exit
+	done     chan struct{}
+	outputs  []*capture
+	terminal *Terminal // nil: none
+	report   *os.File  // see Report
+	command  Command   // without its Input
 	// stopping is set by Stop. outlived is closed when processes continue after the main process;
 	// main is how the main process has ended then.
 	stopping  atomic.Bool
@@ -187,7 +192,11 @@ func (p *Process) start(input []byte) (err error) {
 		}
 		defer files[0].Close()
 	}
-	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+	writers := []io.Writer{c.Stdout, c.Stderr}
+	if c.Terminal != nil {
+		writers, files = nil, nil // see withTerminal
+	}
+	for _, w := range writers {
 		if w == nil {
 			files = append(files, files[len(files)-1])
 			continue
@@ -223,9 +232,14 @@ func (p *Process) environ(more ...string) []string {
 }
 
 // spawnFree starts the main process, of that path and arguments, without confining it.
-func (p *Process) spawnFree(path string, args []string, files []*os.File) (err error) {
+func (p *Process) spawnFree(path string, args []string, files []*os.File) error {
+	files, done, err := p.withTerminal(files, hostTerminal)
+	if err != nil {
+		return err
+	}
+	defer done()
 	p.child, err = spawn(path, args, &os.ProcAttr{
-		Dir: p.command.Dir, Env: p.environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: p.command.Dir, Env: p.environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: p.terminal != nil},
 	})
 	return err
 }

@@ -11,7 +11,7 @@ import (
 // process whose parent collects it slowly sends no signal.
 const again = 50 * time.Millisecond
 
-// terminate sends SIGTERM to the whole tree, and returns which processes it was sent to. SIGCONT
+// terminate sends SIGTERM to the whole tree, and SIGHUP if it has a terminal, and returns which processes it was sent to. SIGCONT
 // lets stopped ones handle it.
 func (p *Process) terminate() (told telling) {
 	tree := p.members()
@@ -19,6 +19,9 @@ func (p *Process) terminate() (told telling) {
 	for _, m := range tree {
 		told.pids[m.pid] = true
 		m.signal(syscall.SIGTERM)
+		if p.terminal != nil {
+			m.signal(syscall.SIGHUP) // interactive shells ignore SIGTERM
+		}
 		m.signal(syscall.SIGCONT)
 	}
 	return told

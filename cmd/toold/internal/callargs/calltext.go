@@ -27,6 +27,7 @@ type blank struct {
 var blanks = map[string]blank{
 	"ApplyPatch":   {input: `{"patch":%s}`},
 	"Bash":         {input: `{"command":%s}`},
+	"BashInput":    {`{"bash_id":"bash_0","chars":%s}`, false, "bash_id"},
 	"BashOutput":   {input: `{"bash_id":%s}`},
 	"Edit":         {`{"file_path":%s,"old_string":"old","new_string":"new"}`, true, "old_string and new_string"},
 	"Glob":         {input: `{"pattern":%s}`},

@@ -1,0 +1,142 @@
+// Hidden lines: asking for one, typing it, and keeping it out of what is shown.
+
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toold/toold/tools/exec/sandbox"
+)
+
+// served is what has become of the prompts so far.
+type served struct {
+	refused int   // the process for which there was no answer
+	printed int64 // how much had been printed at the last answer
+	any     bool  // there was one
+}
+
+// serve asks for the hidden line that a program waits for, if one does, and types it. Without an answer
+// it types Ctrl-C, and does not ask for the same process again.
+func (t *Terminal) serve(s *served) {
+	printed, since, _ := t.state()
+	if since < quiet || s.any && printed == s.printed {
+		return // it is about to print its prompt, or to read the last line
+	}
+	prompt, ok := t.process.Terminal().Prompt()
+	if !ok || prompt.PID == s.refused {
+		return
+	}
+	t.setAsking(true)
+	defer t.setAsking(false)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	gone := make(chan struct{})
+	go func() { defer close(gone); t.awaitEnd(ctx, prompt); cancel() }()
+	secret, ok := t.ask(ctx, prompt)
+	cancel()
+	<-gone
+	t.typing.Lock()
+	defer t.typing.Unlock()
+	now, still := t.process.Terminal().Prompt()
+	switch {
+	case !still || now.PID != prompt.PID: // what reads now is another program
+		return
+	case !ok:
+		s.refused = prompt.PID
+		_, _ = t.process.Terminal().Write([]byte("\x03"))
+		return
+	}
+	s.any, s.printed = true, printed
+	t.hidden.add(secret)
+	_, _ = t.process.Terminal().Write(append(slices.Clone(secret), '\n'))
+}
+
+// awaitEnd returns when the program no longer waits for the line, or ctx ends.
+func (t *Terminal) awaitEnd(ctx context.Context, prompt sandbox.Prompt) {
+	tick := time.NewTicker(4 * glance)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.process.Done():
+			return
+		case <-tick.C:
+			if now, ok := t.process.Terminal().Prompt(); !ok || now.PID != prompt.PID {
+				return
+			}
+		}
+	}
+}
+
+func (t *Terminal) setAsking(is bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asking = is
+}
+
+// mark replaces a secret.
+const mark = "[redacted]"
+
+// shortest is how many bytes of a secret's beginning, at the end of all output, are replaced too.
+const shortest = 3
+
+// A redactor replaces secrets in a stream of bytes, however it is cut into pieces. add may be called
+// concurrently with the other methods.
+type redactor struct {
+	mu      sync.Mutex
+	secrets [][]byte // the longest first
+	held    []byte   // the beginning of a secret, perhaps
+}
+
+// add replaces a secret from now on.
+func (r *redactor) add(secret []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(secret) == 0 {
+		return
+	}
+	r.secrets = append(r.secrets, slices.Clone(secret))
+	slices.SortStableFunc(r.secrets, func(a, b []byte) int { return len(b) - len(a) })
+}
+
+// pass returns what of the stream can be shown by now. What may be the beginning of a secret is held
+// back until more comes.
+func (r *redactor) pass(p []byte) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.secrets) == 0 {
+		return p
+	}
+	all := append(r.held, p...)
+	for _, secret := range r.secrets {
+		all = bytes.ReplaceAll(all, secret, []byte(mark))
+	}
+	held := 0
+	for _, secret := range r.secrets {
+		for n := min(len(secret)-1, len(all)); n > held; n-- {
+			if bytes.HasSuffix(all, secret[:n]) {
+				held = n
+				break
+			}
+		}
+	}
+	shown := all[:len(all)-held]
+	r.held = slices.Clone(all[len(all)-held:])
+	return shown
+}
+
+// rest returns what is still held back at the end.
+func (r *redactor) rest() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := r.held
+	if r.held = nil; len(held) >= shortest {
+		return []byte(mark)
+	}
+	return held
+}

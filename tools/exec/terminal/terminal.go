@@ -1,0 +1,236 @@
+// Package terminal is the daemon's side of an interactive program: what its screen shows, when it
+// waits for input, and which secrets its output must not show. It does not know who types, and how a
+// user is asked for a secret.
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+
+	"github.com/toold/toold/tools/exec/sandbox"
+)
+
+const (
+	// glance is how often a program is looked at: the kernel does not report that one waits.
+	glance = 50 * time.Millisecond
+	// quiet is how long nothing was printed when a program counts as waiting that reads the terminal,
+	// and longQuiet when it polls, as it also does for other things.
+	quiet     = 100 * time.Millisecond
+	longQuiet = 300 * time.Millisecond
+	// maxPassed is how many lines that have left the screen are kept until they are shown. The output
+	// file has all of them.
+	maxPassed = 5000
+)
+
+// ErrAsking is the error of Type while a user is asked for a hidden line.
+var ErrAsking = errors.New("the user is being asked for what this program wants to read unseen")
+
+// An Ask asks a user for the hidden line that a program waits for, until ctx ends. ok is false if
+// there is none.
+type Ask func(ctx context.Context, prompt sandbox.Prompt) (secret []byte, ok bool)
+
+// A Terminal is that of one interactive program. It is safe for concurrent use.
+type Terminal struct {
+	out     io.Writer
+	process *sandbox.Process // set by Follow, before anything is typed
+	ask     Ask              // nil: hidden lines are not asked for
+	hidden  redactor         // used by Write and Close
+
+	typing sync.Mutex // held while something is typed
+
+	mu      sync.Mutex
+	screen  *vt.Emulator
+	printed int64 // bytes
+	last    time.Time
+	asking  bool
+}
+
+// New returns a terminal. What programs print goes to out, without secrets.
+func New(size sandbox.Size, out io.Writer) *Terminal {
+	t := &Terminal{out: out, screen: vt.NewEmulator(int(size.Columns), int(size.Rows)), last: time.Now()}
+	t.screen.SetScrollbackSize(maxPassed)
+	return t
+}
+
+// Write takes what programs print. It must not be called concurrently.
+func (t *Terminal) Write(p []byte) (int, error) {
+	shown := t.hidden.pass(p)
+	t.mu.Lock()
+	_, _ = t.screen.Write(shown) // it never fails
+	t.printed += int64(len(p))
+	t.last = time.Now()
+	t.mu.Unlock()
+	if _, err := t.out.Write(shown); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Follow serves the process, which was started with the terminal, until it ends. ask may be nil.
+func (t *Terminal) Follow(p *sandbox.Process, ask Ask) {
+	t.process, t.ask = p, ask
+	go t.respond()
+	go t.watch()
+}
+
+// respond types what the screen answers, such as where its cursor is.
+func (t *Terminal) respond() {
+	_, _ = io.Copy(t.process.Terminal(), t.screen) // until it is closed
+}
+
+// watch looks for hidden prompts until the process has ended.
+func (t *Terminal) watch() {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	var served served
+	for {
+		select {
+		case <-t.process.Done():
+			t.close()
+			return
+		case <-tick.C:
+			if t.ask != nil && t.process.Terminal().Hidden() {
+				t.serve(&served)
+			}
+		}
+	}
+}
+
+// close shows what was held back, and ends respond.
+func (t *Terminal) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = t.screen.Write(t.hidden.rest())
+	_ = t.screen.Close()
+}
+
+// Type types text, as from a keyboard. While a user is asked for a hidden line it types only Ctrl-C.
+func (t *Terminal) Type(text string) error {
+	t.typing.Lock()
+	defer t.typing.Unlock()
+	if t.isAsking() && text != "\x03" {
+		return ErrAsking
+	}
+	_, err := t.process.Terminal().Write([]byte(text))
+	return err
+}
+
+// Resize changes the size of the screen.
+func (t *Terminal) Resize(size sandbox.Size) error {
+	t.mu.Lock()
+	t.screen.Resize(int(size.Columns), int(size.Rows))
+	t.mu.Unlock()
+	return t.process.Terminal().Resize(size)
+}
+
+func (t *Terminal) isAsking() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asking
+}
+
+// state returns how much was printed, how long ago the last of it, and whether a user is asked.
+func (t *Terminal) state() (printed int64, since time.Duration, asking bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.printed, time.Since(t.last), t.asking
+}
+
+// Settle returns when the screen has been quiet for a moment and a program waits for input, and then
+// true; also when a user is asked for a hidden line. It returns false when the process has ended or ctx
+// ends.
+func (t *Terminal) Settle(ctx context.Context) (waits bool) {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for begun := time.Now(); ; {
+		select {
+		case <-t.process.Done():
+			return false
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		_, since, asking := t.state()
+		since = min(since, time.Since(begun)) // a program needs a moment to read what was typed
+		if asking {
+			return true
+		}
+		if since < quiet || t.pends() {
+			continue
+		}
+		reads, polls := t.process.Terminal().Waits()
+		if reads || polls && since >= longQuiet {
+			return true
+		}
+	}
+}
+
+// AwaitAnswer returns when no user is asked for a hidden line, when the process has ended, or when ctx
+// ends.
+func (t *Terminal) AwaitAnswer(ctx context.Context) {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for t.isAsking() {
+		select {
+		case <-t.process.Done():
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// pends reports whether a user is about to be asked.
+func (t *Terminal) pends() bool {
+	if t.ask == nil || !t.process.Terminal().Hidden() {
+		return false
+	}
+	_, ok := t.process.Terminal().Prompt()
+	return ok
+}
+
+// A View is what a person would see.
+type View struct {
+	Passed []string // lines that have left the screen since the last view
+	Screen []string // without empty lines at its end
+	// Line and Column are where the cursor is on the screen, from 1 on.
+	Line, Column int
+	Asking       bool // a user is asked for a hidden line
+}
+
+// View returns what is to be seen, and what has been since the last view.
+func (t *Terminal) View() View {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := t.screen.CursorPosition()
+	v := View{Line: at.Y + 1, Column: at.X + 1, Asking: t.asking}
+	for _, line := range t.screen.Scrollback().Lines() {
+		v.Passed = append(v.Passed, strings.TrimRight(line.String(), " "))
+	}
+	t.screen.ClearScrollback()
+	for line := range strings.SplitSeq(t.screen.String(), "\n") {
+		v.Screen = append(v.Screen, strings.TrimRight(line, " "))
+	}
+	for len(v.Screen) > 0 && v.Screen[len(v.Screen)-1] == "" {
+		v.Screen = v.Screen[:len(v.Screen)-1]
+	}
+	return v
+}
+
+// String returns the lines.
+func (v View) String() string {
+	var b strings.Builder
+	for _, lines := range [][]string{v.Passed, v.Screen} {
+		for _, line := range lines {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
