@@ -23,6 +23,7 @@ import (
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/dialect"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/telemetry"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -64,6 +65,7 @@ type request struct {
 	asking  asking
 	listing *dialect.Use // the call that is meant if its path is that of a directory; nil: the same
 	part    *partOf      // nil: no call waits for it
+	trace   string       // a traceparent, as the client sent it; empty: none
 	own     tools.Tool   // of the daemon itself; nil: it is looked up by name
 	wrong   *fault.Error // why it can only be refused; nil: it may become a call
 }
@@ -83,6 +85,7 @@ func parseUse(wire wireUse) request {
 	r := request{use: pipeline.Use{ID: wire.GetId(), Name: wire.GetName()}}
 	if placed, is := wire.(*tooldv1.ToolUse); is {
 		r.use.TurnID, r.use.Parent = placed.GetTurnId(), placed.GetParentToolUseId()
+		r.trace = placed.GetTraceContext()
 	}
 	if r.use.ID == "" {
 		r.use.ID = newID("call-")
@@ -188,6 +191,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	in.s.update(func(its *state) {
 		parentKey, t = its.ledger.parent(r.use.Parent)
 		crowded = in.crowded(its, len(r.use.Input))
+		r.trace = cmp.Or(telemetry.Traceparent(r.trace), its.tracedUnder(parentKey))
 	})
 	if t == nil {
 		t = choose(r.use.TurnID)
@@ -199,7 +203,6 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 	r.use.Turn, r.use.TurnID, r.use.Index, r.use.Key = t.number, t.id, t.calls, fmt.Sprintf("%d-%d", t.number, t.calls)
 	p := &placed{ending: ending{use: &r.use}, turn: t, row: row, parentKey: parentKey, input: in.s.daemon.recorded(r.use.Input)}
 	tool, wrong := r.own, cmp.Or(r.wrong, crowded)
-	row.watched.accepted = time.Now()
 	if tool == nil {
 		tool = in.viewerOf(r, in.s.tools.lookUp(r.use.Name, t.options), t.options)
 	}
@@ -211,7 +214,7 @@ func (in inlet) place(r *request, choose func(turnID string) *turn) *placed {
 		wrong = in.s.tools.unknownTool(r.use.Name, t.options)
 	}
 	var refused *pipeline.Ended
-	row.watched.label = labelOf(tool)
+	row.watched = in.s.daemon.watchCall(tool, r.trace)
 	if wrong != nil {
 		refused = new(pipeline.Refuse(wrong))
 	} else {

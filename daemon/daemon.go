@@ -64,6 +64,8 @@ type Config struct {
 	Metrics *telemetry.Metrics
 	// HTTP is where the dashboard listens from the start, HOST:PORT on loopback; empty: at any port, when a client asks for it.
 	HTTP string
+	// Tracer makes spans of calls; nil: there are none.
+	Tracer telemetry.Tracer
 }
 
 // A Daemon serves tool calls. New makes one, Serve runs it.

@@ -61,6 +61,7 @@ func (rec *recorder) Begin(c *pipeline.Call) (*tools.Env, pipeline.Rights) {
 		}
 		its.ledger.running++
 		its.shell.given[c.Key] = env.Environ
+		env.Trace = its.ledger.calls[c.Key].watched.trace
 	})
 	return env, rights
 }

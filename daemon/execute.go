@@ -259,7 +259,7 @@ func (at *attachments) take(ctx context.Context, in inlet, its *state, st *strea
 	st.native, st.plain = can.GetNativeResults(), can.GetNoStructured()
 	st.bytes = its.options.GetOutputFormat() == tooldv1.OutputFormat_OUTPUT_FORMAT_BYTES
 	st.companion = a.GetRole() == tooldv1.Role_ROLE_COMPANION
-	st.arrival, st.pid = admissionOf(ctx).arrival, access.PIDOf(ctx)
+	st.arrival, st.pid, st.trace = admissionOf(ctx).arrival, access.PIDOf(ctx), traceOf(ctx)
 	if err := at.refuse(its, st, a); err != nil {
 		st.cursor.Close()
 		return err

@@ -36,6 +36,10 @@ func mcpMain(fillers string) error {
 	}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(server, &mcp.Tool{Name: "look", Description: "Looks at what is there.", Annotations: reads}, says("seen"))
+	mcp.AddTool(server, &mcp.Tool{Name: "traced", Description: "Returns the traceparent that came with the call.", Annotations: reads},
+		func(_ context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(r.Params.Meta["traceparent"])}}}, nil, nil
+		})
 	mcp.AddTool(server, &mcp.Tool{Name: "act", Description: "Changes what is there."}, says("done"))
 	mcp.AddTool(server, &mcp.Tool{Name: "wait", Description: "Waits until it is stopped.", Annotations: reads},
 		func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {

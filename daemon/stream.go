@@ -36,6 +36,7 @@ type stream struct {
 	// companion: it may not send tool uses, nor end turns.
 	companion bool
 	pid       int    // of its client; 0: not known
+	trace     string // that its calls belong to, as a traceparent; empty: none
 	arrival   uint64 // among all streams of the daemon: of two main ones the later stays, whichever is heard first
 
 	// unheard: its client did not save when it was asked, and has said nothing since; it is not

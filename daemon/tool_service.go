@@ -55,7 +55,9 @@ func (s *session) runTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService
 			its.clients.owner = access.OwnerOf(g.Context())
 		}
 	})
-	st, err := s.intake.runAlone(parseUse(request), request.GetSessionId() == "", eventSender{g.SendMsg, func(event *tooldv1.ExecuteResponse) any {
+	r := parseUse(request)
+	r.trace = traceOf(g.Context())
+	st, err := s.intake.runAlone(r, request.GetSessionId() == "", eventSender{g.SendMsg, func(event *tooldv1.ExecuteResponse) any {
 		return &tooldv1.RunToolResponse{Event: event}
 	}})
 	if err != nil && s.meta.Anonymous {

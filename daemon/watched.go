@@ -4,14 +4,18 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/toold/toold/daemon/checkpoint"
+	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/telemetry"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/fault"
@@ -22,6 +26,39 @@ import (
 type watched struct {
 	label    telemetry.Label
 	accepted time.Time
+	trace    string         // what those that it calls are traced under, as a traceparent; empty: nothing
+	span     telemetry.Span // nil: none is made
+}
+
+// watchCall begins to watch a call of a tool, nil if there is none of that name, in the trace that its client has named.
+func (d *Daemon) watchCall(tool tools.Tool, trace string) watched {
+	w := watched{label: labelOf(tool), accepted: time.Now(), trace: trace}
+	if d.Tracer != nil {
+		w.span = d.Tracer.Begin(trace, w.accepted)
+		w.trace = w.span.Traceparent()
+	}
+	return w
+}
+
+// tracedUnder returns what a call is traced under if its client has not named it: the running call that it is part of, else
+// what came with the request of the main stream.
+func (its *state) tracedUnder(parentKey string) string {
+	if row := its.ledger.calls[parentKey]; row != nil {
+		return row.watched.trace
+	}
+	if its.clients.main != nil {
+		return its.clients.main.trace
+	}
+	return ""
+}
+
+// traceOf returns the traceparent of a request's metadata; empty: it has none.
+func traceOf(ctx context.Context) string {
+	sent, _ := metadata.FromIncomingContext(ctx)
+	if all := sent.Get("traceparent"); len(all) == 1 {
+		return telemetry.Traceparent(all[0])
+	}
+	return ""
 }
 
 // watch shows operators that calls have ended. It comes before the results are recorded, so that a client that has a result
@@ -29,13 +66,34 @@ type watched struct {
 func (rec *recorder) watch(endings []ending) {
 	for i := range endings {
 		e := &endings[i]
-		row := view(rec.s, func(its *state) *callRow { return its.ledger.calls[e.use.Key] })
+		var row *callRow
+		var began bool
+		rec.s.update(func(its *state) { row, began = its.ledger.calls[e.use.Key], its.ledger.live[e.use.Key] != nil })
 		call := telemetry.Call{
 			Session: rec.s.name, Use: e.use, Tool: row.Name, Label: row.watched.label, Accepted: row.watched.accepted, Ended: &e.ended,
 		}
 		telemetry.Log(rec.s.daemon.Log, &call)
 		rec.s.daemon.Metrics.Ended(&call)
+		if row.watched.span != nil {
+			call.Texts = func() (input, output string) { return rec.texts(e, began) }
+			row.watched.span.End(&call)
+		}
 	}
+}
+
+// texts returns the input of a call that has begun, and its output, as they may be shown: without secrets, and shortened.
+func (rec *recorder) texts(e *ending, began bool) (input, output string) {
+	if began {
+		input = rec.s.daemon.recorded(e.call.Given())
+	}
+	var all strings.Builder
+	for _, block := range e.ended.Content {
+		all.WriteString(block.Text)
+		if all.Len() > 2*convert.ShownInput {
+			break
+		}
+	}
+	return input, convert.Shortened(rec.s.daemon.secrets.now().Text(all.String()), convert.ShownInput)
 }
 
 // labelOf returns the label of a tool; nil: the use named none of the session's.

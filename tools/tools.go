@@ -246,6 +246,8 @@ type Env struct {
 	// Ask puts a question of the tool's own to a client that can answer and waits for the answer.
 	// The call's time limit does not run meanwhile. It is nil outside Run.
 	Ask func(context.Context, Form) (Reply, error)
+	// Trace is what the call is traced under, as a traceparent of W3C Trace Context, for those that it calls; empty: nothing.
+	Trace string
 	// Parts runs calls as parts of this one, in the order in which they are given, and returns their
 	// ends when all have ended. They are stopped with this call. It is nil outside Run.
 	Parts func([]Part) []PartEnd

@@ -57,6 +57,18 @@ func belongs(name string) func(string) bool {
 	}
 }
 
+// TestSpansAreAdded: the tag otel adds the exporter of spans to the program, and nothing else does.
+func TestSpansAreAdded(t *testing.T) {
+	t.Parallel()
+	for tags, want := range map[string]bool{"": false, "otel": true, "otel,no_web,no_lsp,no_mcp": true} {
+		linked := strings.Fields(golang(t, "list", "-deps", "-tags", tags, "."))
+		if got := slices.ContainsFunc(linked, belongs("go.opentelemetry.io/")); got != want {
+			t.Errorf("with the tags %q, is OpenTelemetry linked: %t, want %t", tags, got, want)
+		}
+	}
+	golang(t, "vet", "-tags", "otel", ".")
+}
+
 // TestSmallestBuild: what is left without any group fits together, its tests included.
 func TestSmallestBuild(t *testing.T) {
 	t.Parallel()

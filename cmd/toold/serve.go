@@ -26,6 +26,7 @@ import (
 	"github.com/toold/toold/daemon"
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/mirror"
+	"github.com/toold/toold/daemon/settings"
 )
 
 // serving is the flags of serve.
@@ -144,9 +145,9 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 		release, err = mirrored(&config, f.mirror)
 		defer release()
 	}
-	if err == nil && f.metrics != "" {
+	if err == nil {
 		var end func()
-		end, err = serveMetrics(&config, f.metrics)
+		end, err = f.observed(&config)
 		defer end()
 	}
 	if err == nil {
@@ -161,6 +162,19 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	stop := func() { d.Stop(); release() }
 	supervise := func(ctx context.Context) { manager.supervise(ctx, s.daemon.Socket, d.Ending()) }
 	return s.serveOn(listeners, places, d, stop, supervise, log, ready)
+}
+
+// observed has the daemon serve metrics and make spans, as far as that was asked for, until end is called.
+func (f serving) observed(config *daemon.Config) (end func(), err error) {
+	noMetrics, noSpans := func() {}, func() {}
+	if f.metrics != "" {
+		noMetrics, err = serveMetrics(config, f.metrics)
+	}
+	traces := f.settings.store().Load(settings.Scope{}).Traces
+	if err == nil && cmp.Or(traces.Endpoint, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) != "" {
+		noSpans, err = startSpans(config, traces)
+	}
+	return func() { noSpans(); noMetrics() }, err
 }
 
 // mirrored sets the daemon's mirror to the one at a socket. After release nothing waits for it.

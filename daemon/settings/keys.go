@@ -209,6 +209,8 @@ func otherKeys(s *Settings) []key {
 		{keyImport, tooldFile, flag(nil)},
 		{keyHookVariables, allHooks, texts(nil, nil)},
 		{"journal.sync", daemonWide, choice(func(v value[string]) { s.Unsynced = v.is == "normal" }, "full", "normal")},
+		{"traces.endpoint", daemonWide, collector(&s.Traces.Endpoint)},
+		{"traces.content", daemonWide, flag(func(on bool) { s.Traces.Content = on })},
 		{"redact", redacting, redactions(&s.Redactions)},
 		{"redactHooks", redacting, flag(func(on bool) { s.HooksToldAll = !on })},
 		{keyWebSearch, usersFile, webSearch(&s.WebSearch)},

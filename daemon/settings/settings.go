@@ -63,6 +63,8 @@ type Settings struct {
 	Limits Limits
 	// Unsynced is set if the journal must not wait for the disk.
 	Unsynced bool
+	// Traces is where spans of calls are sent.
+	Traces Traces
 	// Untrusted are the roots whose files hold settings that would count if the root were trusted.
 	Untrusted []string
 	// Warnings are for the user, each text once: first those about no single file, then in the order of the files.

@@ -20,6 +20,9 @@ type Call struct {
 	Label    Label
 	Accepted time.Time // when it came
 	Ended    *pipeline.Ended
+	// Texts returns the input and the output as they may be shown. It is not called after the call has been told of. Nil:
+	// there are none.
+	Texts func() (input, output string)
 }
 
 // A Label is what a call's tool is called where the number of names must be bounded: the name of a built-in tool, or one

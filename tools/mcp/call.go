@@ -51,9 +51,11 @@ func (s *server) call(ctx context.Context, env *tools.Env, tool string, input js
 		r.cancel(errLeft)
 	}
 	l.begin(r)
-	given, err := l.session.CallTool(r.ctx, &sdk.CallToolParams{
-		Meta: sdk.Meta{"progressToken": r.token}, Name: tool, Arguments: input,
-	})
+	meta := sdk.Meta{"progressToken": r.token}
+	if env.Trace != "" {
+		meta["traceparent"] = env.Trace
+	}
+	given, err := l.session.CallTool(r.ctx, &sdk.CallToolParams{Meta: meta, Name: tool, Arguments: input})
 	cause := context.Cause(r.ctx)
 	l.end(r)
 	r.cancel(nil) // open questions need no answer any more

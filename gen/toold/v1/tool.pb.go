@@ -1025,7 +1025,10 @@ type ToolUse struct {
 	// INVALID "invalid_item".
 	NativeJson string `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
 	// Of native_json; unset: found out. It is needed for ANTHROPIC_NATIVE, and where the block of AGENT_TOOLSET is a tool_use. Another form than the item's is INVALID "invalid_item".
-	Format        ModelFormat `protobuf:"varint,9,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
+	Format ModelFormat `protobuf:"varint,9,opt,name=format,proto3,enum=toold.v1.ModelFormat" json:"format,omitempty"`
+	// What the call is traced under: the value of a traceparent header of W3C Trace Context, version 00. Anything else counts as empty.
+	// Empty: that of the running call that it is part of, else the request's metadata "traceparent". It is passed on to MCP servers.
+	TraceContext  string `protobuf:"bytes,10,opt,name=trace_context,json=traceContext,proto3" json:"trace_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,6 +1135,13 @@ func (x *ToolUse) GetFormat() ModelFormat {
 		return x.Format
 	}
 	return ModelFormat_MODEL_FORMAT_UNSPECIFIED
+}
+
+func (x *ToolUse) GetTraceContext() string {
+	if x != nil {
+		return x.TraceContext
+	}
+	return ""
 }
 
 type isToolUse_Arguments interface {
@@ -2813,7 +2823,7 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\x12\x1b\n" +
 	"\tread_only\x18\x04 \x01(\bR\breadOnly\x123\n" +
-	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xd7\x02\n" +
+	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xfc\x02\n" +
 	"\aToolUse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -2825,7 +2835,9 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\aturn_id\x18\a \x01(\tR\x06turnId\x12\x1f\n" +
 	"\vnative_json\x18\b \x01(\tR\n" +
 	"nativeJson\x12-\n" +
-	"\x06format\x18\t \x01(\x0e2\x15.toold.v1.ModelFormatR\x06formatB\v\n" +
+	"\x06format\x18\t \x01(\x0e2\x15.toold.v1.ModelFormatR\x06format\x12#\n" +
+	"\rtrace_context\x18\n" +
+	" \x01(\tR\ftraceContextB\v\n" +
 	"\targuments\"~\n" +
 	"\n" +
 	"ModelEvent\x12\x17\n" +

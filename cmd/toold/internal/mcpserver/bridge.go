@@ -28,6 +28,7 @@ var errBridgeEnded = errors.New("the MCP server is ending")
 type call struct {
 	name   string
 	input  string
+	trace  string                    // a traceparent; empty: none
 	answer func(*tooldv1.ToolResult) // is called once; it does not block
 
 	ctx      context.Context                  // what the SDK needs to find the client's request; nil: a pipe has one client
@@ -150,7 +151,9 @@ func (b *bridge) begin(c *call) {
 	}
 	b.calls[c.id] = c
 	use := turn.Use{ID: c.id, Name: c.name, Input: c.input}
-	if err := errors.Join(b.session.Send(use.Request(c.id)), b.session.Send(turn.EndRequest(c.id))); err != nil {
+	request := use.Request(c.id)
+	request.GetToolUse().TraceContext = turn.ValidText(c.trace)
+	if err := errors.Join(b.session.Send(request), b.session.Send(turn.EndRequest(c.id))); err != nil {
 		b.lost(err)
 	}
 }

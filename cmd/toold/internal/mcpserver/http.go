@@ -156,6 +156,7 @@ func (b *bridge) serveCall(ctx context.Context, request mcp.Request) (mcp.Result
 			}
 		},
 	}
+	c.trace, _ = params.GetMeta()["traceparent"].(string)
 	if token := params.GetProgressToken(); token != nil {
 		c.meter.token, _ = json.Marshal(token) // it came as JSON
 	}

@@ -204,6 +204,8 @@ func (w *wire) callOf(text json.RawMessage) (id jsonrpc.ID, c *call) {
 		switch key {
 		case "progressToken":
 			c.meter.token = tokenOf(value)
+		case "traceparent":
+			c.trace, _ = unquoted(value)
 		case newProtocol:
 			return id, nil
 		}
