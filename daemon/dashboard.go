@@ -44,14 +44,21 @@ func (b *dashboard) open() (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	b.server = web.New(web.Config{
+	config := web.Config{
 		Services: b.d.services(),
 		Refused:  []string{"ToolService/RunTool", "DaemonService/OpenDashboard", "DaemonService/Shutdown"},
 		Admit: func(ctx context.Context, who access.Principal) context.Context {
 			return context.WithValue(ctx, admissionKey{}, admission{who, b.d.admission.arrivals.Add(1)})
 		},
 		Codec: newCodec(), MessageBytes: b.d.limits.MessageBytes, Rescue: b.d.rescued, Log: b.d.admission.refusals,
-	})
+	}
+	if b.d.Metrics != nil {
+		config.Metrics = b.d.Metrics.Handler()
+		if config.MetricsToken, err = access.OpenTokens(b.d.inState("metrics-tokens")); err != nil {
+			return "", errors.Join(err, listener.Close())
+		}
+	}
+	b.server = web.New(config)
 	b.serve(b.server, listener)
 	b.url = "http://" + listener.Addr().String() + "/"
 	b.d.Log.Info("the dashboard listens", zap.String("url", b.url))

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/telemetry"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -177,6 +180,38 @@ func TestDashboardFiles(t *testing.T) {
 		if code := response.StatusCode; code != c.want && (c.want != 404 || code/100 != 3) || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: %d with the policy %q, want %d", path, response.StatusCode, policy, c.want)
 		}
+	}
+}
+
+// TestDashboardMetrics: metrics are served to a token of their own, with which nothing else can be done.
+func TestDashboardMetrics(t *testing.T) {
+	h := prepare(t)
+	config := h.config()
+	config.Metrics = telemetry.NewMetrics()
+	h.begin(config)
+	b := h.browser(t)
+	text, err := os.ReadFile(filepath.Join(h.state, "metrics-tokens"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := string(bytes.Fields(text)[len(bytes.Fields(text))-1])
+	for token, want := range map[string]int{secret: 200, b.token: 401, "": 401} {
+		header := map[string]string{"Authorization": "Bearer " + token}
+		if token == "" {
+			header["Authorization"] = ""
+		}
+		response, err := b.client.Transport.RoundTrip(b.request(http.MethodGet, "/metrics", "", header))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != want || bytes.Contains(text, []byte("toold_sessions")) != (want == 200) {
+			t.Errorf("with the token %q: %d %s %v, want %d", token, response.StatusCode, text, err, want)
+		}
+	}
+	if code, _ := b.post(getInfo, "{}", map[string]string{"Authorization": "Bearer " + secret}); code != 401 {
+		t.Errorf("a token for metrics is answered with %d elsewhere", code)
 	}
 }
 

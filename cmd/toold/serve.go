@@ -27,6 +27,7 @@ import (
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/mirror"
 	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/daemon/telemetry"
 )
 
 // serving is the flags of serve.
@@ -169,6 +170,8 @@ func (f serving) observed(config *daemon.Config) (end func(), err error) {
 	noMetrics, noSpans := func() {}, func() {}
 	if f.metrics != "" {
 		noMetrics, err = serveMetrics(config, f.metrics)
+	} else if f.http != "" {
+		config.Metrics = telemetry.NewMetrics()
 	}
 	traces := f.settings.store().Load(settings.Scope{}).Traces
 	if err == nil && cmp.Or(traces.Endpoint, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) != "" {

@@ -87,11 +87,37 @@ func isLocal(host string) bool {
 	return err == nil && at.IsLoopback()
 }
 
-// identify returns whose token the request has.
-func (s *Server) identify(r *http.Request) (access.Principal, error) {
+// bearer returns the token that a request has.
+func bearer(r *http.Request) (token string, err error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || len(r.Header.Values("Authorization")) != 1 {
-		return "", apierror.New(codes.Unauthenticated, "no_token", "The request has no token. Open the dashboard with `toold dashboard`.")
+		return "", apierror.New(codes.Unauthenticated, "no_token", "The request has no token. Open the dashboard with `toold dashboard`; metrics have tokens of their own, in metrics-tokens of the state directory.")
+	}
+	return token, nil
+}
+
+// metrics serves the metrics to those with a token for them.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	token, err := bearer(r)
+	admitted := false
+	if err == nil {
+		admitted, err = s.MetricsToken(token)
+	}
+	if err == nil && !admitted {
+		err = apierror.New(codes.Unauthenticated, "wrong_token", "The token is not in metrics-tokens of the state directory.")
+	}
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.Metrics.ServeHTTP(w, r)
+}
+
+// identify returns whose token the request has.
+func (s *Server) identify(r *http.Request) (access.Principal, error) {
+	token, err := bearer(r)
+	if err != nil {
+		return "", err
 	}
 	who := s.tokens.owner(token)
 	if who == "" {

@@ -48,6 +48,9 @@ type Config struct {
 	MessageBytes int
 	// Rescue logs what a method has panicked with, and returns the error for its caller.
 	Rescue func(broken any) error
+	// Metrics serves GET /metrics to those whose token MetricsToken admits, and who can do nothing else; nil: there are none.
+	Metrics      http.Handler
+	MetricsToken func(secret string) (bool, error)
 	// Log is told of refused requests; it bounds itself how much it takes.
 	Log *zap.Logger
 }
@@ -71,6 +74,9 @@ func New(config Config) *Server {
 	routes.HandleFunc("POST /token", s.token)
 	routes.HandleFunc("POST /rpc/{service}/{method}", s.call)
 	routes.HandleFunc("GET /", s.file)
+	if config.Metrics != nil {
+		routes.HandleFunc("GET /metrics", s.metrics)
+	}
 	s.http = &http.Server{
 		Handler: s.guarded(routes), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
