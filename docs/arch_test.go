@@ -64,7 +64,7 @@ var imports = map[string][]string{
 	"cluster/members":        {"cluster/identity"},
 	"cluster/natstest":       {},
 	"cluster/relay":          {},
-	"cluster/gateway":        {"cluster/identity", "cluster/members", "cluster/relay", "daemon/apierror", "gen/toold/v1", "tools/text/ellipsis"},
+	"cluster/gateway":        {"cluster/identity", "cluster/members", "cluster/relay", "daemon/access", "daemon/apierror", "gen/toold/v1", "tools/text/ellipsis"},
 	"cmd/toold": {
 		"clients/go", "cmd/toold/internal/callargs", "cmd/toold/internal/changes", "cmd/toold/internal/cli",
 		"cmd/toold/internal/connect", "cmd/toold/internal/demo", "cmd/toold/internal/mcpserver", "cmd/toold/internal/records",

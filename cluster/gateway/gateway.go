@@ -32,6 +32,7 @@ import (
 	"github.com/toold/toold/cluster/identity"
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/relay"
+	"github.com/toold/toold/daemon/access"
 )
 
 // Limits of a gateway, those of a daemon's TCP listener. Windows are fixed, since
@@ -111,7 +112,7 @@ func New(ctx context.Context, config Config) (*Gateway, error) {
 
 func (g *Gateway) newServer() *grpc.Server {
 	server := grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(g.config.TLS)),
+		grpc.Creds(access.Bounded(credentials.NewTLS(g.config.TLS), access.NewArriving(maxMessage, g.overfull))),
 		grpc.ForceServerCodecV2(relay.NewCodec()),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return g.serve(stream) }),
 		grpc.StreamInterceptor(g.authenticate),
@@ -131,6 +132,12 @@ func (g *Gateway) newServer() *grpc.Server {
 	healthpb.RegisterHealthServer(server, g.health)
 	reflection.RegisterV1(contractReflection{server})
 	return server
+}
+
+// overfull logs that a connection was ended, since too much had arrived of messages that were not finished.
+func (g *Gateway) overfull(why *access.Overfull) {
+	g.config.Log.Warn("a connection was ended: messages_arriving", zap.String("scope", why.Scope), zap.Int64("limit", why.Limit),
+		zap.Int64("held", why.Held), zap.Stringer("from", why.From))
 }
 
 // Serve accepts connections until Stop.

@@ -334,3 +334,26 @@ func (transport) Info() credentials.ProtocolInfo {
 func (t transport) Clone() credentials.TransportCredentials { return t }
 
 func (transport) OverrideServerName(string) error { return nil }
+
+// Bounded returns credentials that do the handshake of creds. What is unfinished of the messages on its connections is
+// bounded by arriving.
+func Bounded(creds credentials.TransportCredentials, arriving *Arriving) credentials.TransportCredentials {
+	return bounded{creds, arriving}
+}
+
+type bounded struct {
+	credentials.TransportCredentials
+	arriving *Arriving
+}
+
+func (b bounded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	safe, info, err := b.TransportCredentials.ServerHandshake(conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.arriving.count(safe), info, nil
+}
+
+func (b bounded) Clone() credentials.TransportCredentials {
+	return bounded{b.TransportCredentials.Clone(), b.arriving}
+}
