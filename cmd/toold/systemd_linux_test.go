@@ -26,6 +26,11 @@ func newUnitHome(t *testing.T) *unitHome {
 	if _, err := exec.LookPath("systemd-socket-activate"); err != nil {
 		skip(t, "systemd-socket-activate is not installed (apt-get install systemd)")
 	}
+	return newPlainHome(t)
+}
+
+func newPlainHome(t *testing.T) *unitHome {
+	t.Helper()
 	program, err := exec.LookPath("toold")
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func (f *Finder) Redial(l *toold.Conn) toold.Dial {
 
 // Running returns a connection to a daemon that runs already; it starts none.
 func (f *Finder) Running(ctx context.Context) (*toold.Conn, error) {
-	if f.unitWaits() {
+	if f.UnitWaits() {
 		return nil, cli.NoDaemon("no daemon runs. systemd listens at %s, and starts one for the next client.", f.Socket)
 	}
 	return f.reach(ctx, func(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -123,3 +124,14 @@ func (d *silentDaemon) successor() (*successor, error) {
 	}
 	return &successor{root, idle}, nil
 }
+
+// Trusted returns why the socket's folder is not trusted; nil: it is, or does not exist.
+func (f *Finder) Trusted() error {
+	if err := ownFolder(filepath.Dir(f.Socket)); !errors.Is(err, errNone) {
+		return err
+	}
+	return nil
+}
+
+// Abandoned reports whether no process listens on the socket or holds its lock any more.
+func (f *Finder) Abandoned() bool { return f.holder() == nil }

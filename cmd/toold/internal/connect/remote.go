@@ -48,7 +48,7 @@ func (r *remote) Add(cmd *cobra.Command) {
 }
 
 // here names the commands that are about this machine, whatever address is set.
-var here = map[string]bool{"serve": true, "demo": true, "version": true, "settings": true, "trust": true, "help": true, "completion": true, "man": true}
+var here = map[string]bool{"serve": true, "demo": true, "version": true, "settings": true, "trust": true, "help": true, "completion": true, "man": true, "doctor": true}
 
 // Resolve checks what was given for the command cmd. socket: --socket was given too.
 func (r *remote) Resolve(cmd *cobra.Command, socket bool) error {

@@ -12,7 +12,7 @@ import (
 // Stop ends the daemon and returns its process id; 0: none was running. now: running calls do not get the drain time. gone:
 // the process has ended; a system that does not report that returns false, and the process is ending.
 func (f *Finder) Stop(ctx context.Context, now bool) (pid int, gone bool, err error) {
-	if f.unitWaits() {
+	if f.UnitWaits() {
 		return 0, true, nil
 	}
 	var conn net.Conn

@@ -32,9 +32,9 @@ func (f *Finder) unitEnabled() bool {
 	return false
 }
 
-// unitWaits reports whether systemd listens at the socket and no daemon runs: a connection would start one. It is known where the
+// UnitWaits reports whether systemd listens at the socket and no daemon runs: a connection would start one. It is known where the
 // system shows who holds a lock.
-func (f *Finder) unitWaits() bool {
+func (f *Finder) UnitWaits() bool {
 	return f.Remote.Address == "" && f.unitEnabled() && exists(f.Socket) && f.holder() == nil
 }
 

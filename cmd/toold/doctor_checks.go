@@ -1,0 +1,197 @@
+// The checks of "toold doctor" that ask other parts of the program.
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toold/toold/cmd/toold/internal/terminal"
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/settings"
+	"github.com/toold/toold/tools/exec/sandbox"
+)
+
+// checkJournal reads a copy of the journal as a daemon would at its start. That of a daemon that runs is the daemon's to check.
+func (d *doctor) checkJournal() {
+	if d.info != nil {
+		return
+	}
+	dir := filepath.Join(d.state, "journal")
+	err := journal.Examine(dir)
+	damage, damaged := errors.AsType[*journal.CorruptError](err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, journal.ErrNotExamined):
+		d.note("journal", fine, "not read, since it is large", "")
+	case damaged:
+		d.note("journal", warning, fmt.Sprintf("the journal in %s is damaged: %v", dir, damage.Err), `run "toold start": what can be read is put into a new journal, and the damaged file is kept`)
+	default:
+		d.noteErr("journal", err, "", "it can be read")
+	}
+}
+
+// checkSandbox finds out how processes are confined here: by asking the daemon, or by trying.
+func (d *doctor) checkSandbox() {
+	var c sandbox.Confinement
+	if d.info != nil {
+		c = sandbox.Confinement{Tier: sandbox.Tier(terminal.Word(d.info.GetSandbox())), NotCovered: d.info.GetNotCovered()}
+	} else {
+		var err error
+		if c, err = tryConfinement(); err != nil {
+			d.note("sandbox", fault, err.Error(), sandboxAdvice)
+			return
+		}
+	}
+	switch lacks := strings.Join(c.NotCovered, " "); c.Tier {
+	case sandbox.Full:
+		d.note("sandbox", fine, "processes are confined fully", "")
+	case sandbox.Fast:
+		d.note("sandbox", warning, "processes are confined without namespaces. "+lacks, cmp.Or(namespaceAdvice(), "run the daemon where it may make namespaces"))
+	default:
+		d.note("sandbox", fault, "processes cannot be confined. "+lacks, sandboxAdvice)
+	}
+}
+
+const sandboxAdvice = `run the daemon where the kernel offers seccomp, with Landlock or user namespaces, or set "sandbox": {"required": false}`
+
+func tryConfinement() (c sandbox.Confinement, err error) {
+	dir, err := os.MkdirTemp("", "toold-doctor-")
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	runner, err := sandbox.New(dir, nil)
+	if err != nil {
+		return c, err
+	}
+	c, err = runner.Confinement(sandbox.Policy{Tier: sandbox.Full})
+	return c, errors.Join(err, runner.Close())
+}
+
+// checkSettings repeats what is wrong in the settings' own view, and looks for the programs that they name.
+func (d *doctor) checkSettings(now *settings.Settings) {
+	before := len(d.found)
+	broken := map[string]bool{}
+	for _, err := range now.Broken {
+		broken[err.Error()] = true
+		d.note("settings", fault, err.Error(), "correct the file; no daemon starts with it")
+	}
+	for _, w := range now.Warnings {
+		if !broken[w.Text] {
+			d.note("settings", warning, w.Text, `"toold settings" shows what counts`)
+		}
+	}
+	for _, h := range now.Hooks.All() {
+		if why := unusable(h.Command); why != "" {
+			d.note("hooks", fault, fmt.Sprintf("%s: the hook of %s %s", h.Origin, h.Event, why), "correct the path, or chmod +x the file")
+		}
+	}
+	for _, s := range now.MCPServers {
+		if _, err := exec.LookPath(s.Command); s.Transport == "stdio" && err != nil {
+			d.note("MCP server "+s.Name, fault, fmt.Sprintf("%s: its command %s was not found, or cannot be executed", s.Origin, s.Command), "install it, or correct the entry")
+		}
+	}
+	if len(d.found) == before {
+		d.note("settings", fine, terminal.Count(len(now.Lines()), "value"), "")
+	}
+}
+
+// unusable returns why the program that a hook's command begins with cannot be run; empty: it can, or that cannot be told without a
+// shell.
+func unusable(command string) string {
+	words := strings.Fields(command)
+	if len(words) == 0 || !filepath.IsAbs(words[0]) || strings.ContainsAny(words[0], "$`'\"\\*?;&|<>(){}[]") {
+		return ""
+	}
+	info, err := os.Stat(words[0])
+	switch {
+	case err != nil:
+		return "cannot be run: " + err.Error()
+	case info.IsDir() || info.Mode().Perm()&0o111 == 0:
+		return "cannot be run: " + words[0] + " is not executable"
+	}
+	return ""
+}
+
+// checkPrograms looks for the programs that tools use, and asks each for what it is used for.
+func (d *doctor) checkPrograms(ctx context.Context) {
+	for _, p := range []struct {
+		name, pack, without string
+		works               []string
+	}{
+		{"git", "git", "calls that run git fail, and toold cannot ask it", []string{"config", "--list", "--show-origin", "--null"}},
+		{"rg", "ripgrep", "Grep searches without it", []string{"--no-config", "--null", "--multiline-dotall", "--count-matches", "--version"}},
+		{"bash", "bash", "the tool Bash does not work", []string{"--version"}},
+	} {
+		path, err := exec.LookPath(p.name)
+		if err != nil {
+			d.note(p.name, warning, "it is not installed: "+p.without, "install it, for instance: sudo apt-get install "+p.pack)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err = exec.CommandContext(ctx, path, p.works...).Run()
+		cancel()
+		if err != nil {
+			d.note(p.name, warning, fmt.Sprintf("%s does not do what is needed (%s %s: %v): %s", path, p.name, strings.Join(p.works, " "), err, p.without), "install a newer one")
+			continue
+		}
+		d.note(p.name, fine, path, "")
+	}
+}
+
+// certificateSoon is how long before its end a certificate is warned of.
+const certificateSoon = 14 * 24 * time.Hour
+
+// checkSecrets looks at the token file, if there is one, and at the certificates that were named.
+func (d *doctor) checkSecrets() {
+	tokens := cmp.Or(os.Getenv("TOOLD_TOKEN_FILE"), filepath.Join(d.state, "tokens"))
+	if _, err := os.Lstat(tokens); err == nil {
+		_, err := access.ReadToken(tokens)
+		d.noteErr("tokens", err, "chmod 600 "+tokens+`; if others may have read it, put new tokens into it`, tokens)
+	}
+	if d.cert == "" {
+		return
+	}
+	end, err := certificateEnd(d.cert)
+	left := time.Until(end)
+	switch {
+	case err != nil:
+		d.note("certificate", fault, err.Error(), "name a certificate in PEM")
+	case left < 0:
+		d.note("certificate", fault, fmt.Sprintf("%s has expired on %s", d.cert, end.Format(time.DateOnly)), "renew it, and start the daemon again")
+	case left < certificateSoon:
+		d.note("certificate", warning, fmt.Sprintf("%s expires on %s", d.cert, end.Format(time.DateOnly)), "renew it, and start the daemon again")
+	default:
+		d.note("certificate", fine, fmt.Sprintf("%s is good until %s", d.cert, end.Format(time.DateOnly)), "")
+	}
+}
+
+// certificateEnd returns when the first certificate of a file expires.
+func certificateEnd(file string) (time.Time, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			c, err := x509.ParseCertificate(block.Bytes)
+			if err != nil {
+				return time.Time{}, fmt.Errorf("%s: %w", file, err)
+			}
+			return c.NotAfter, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s holds no certificate", file)
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+func (d *doctor) checkFileSystem(string, string) {}
+func (d *doctor) checkMachine()                  {}
+func namespaceAdvice() string                    { return "" }
