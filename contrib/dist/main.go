@@ -131,7 +131,7 @@ func (r *release) git(args ...string) (string, error) {
 }
 
 // releaseTags are the build tags of a release.
-const releaseTags = "otlp"
+const releaseTags = "otel"
 
 // build builds the program for an architecture of Linux: static, without paths of this machine.
 func (r *release) build(arch, file string) error {
