@@ -34,7 +34,8 @@ func fetched(t *testing.T, from *http.Client, method, path string) (status int, 
 	return response.StatusCode, string(body)
 }
 
-// TestMetricsSocket: the metrics are on a socket that only the user reaches, and on nothing else of it.
+// TestMetricsSocket: the metrics are on a socket that only the user reaches, and on nothing else of it. After a turn each query
+// of the dashboard for Grafana has series.
 func TestMetricsSocket(t *testing.T) {
 	environ, root := home(t)
 	socket := filepath.Join(t.TempDir(), "metrics", "m.sock")
@@ -62,6 +63,7 @@ func TestMetricsSocket(t *testing.T) {
 	client := overSocket(socket)
 	status, text := fetched(t, client, "GET", "/metrics")
 	holds(t, "the page", text, `toold_calls_total{outcome="ok",tool="Read"} 1`, "toold_build_info{", "# HELP toold_call_seconds ")
+	checkDashboard(t, text)
 	if status != http.StatusOK {
 		t.Errorf("the page has the status %d", status)
 	}
