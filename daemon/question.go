@@ -34,6 +34,7 @@ type asked struct {
 	question pipeline.Question // without Input and Diff, if it is about a call
 	settled  chan struct{}     // closed when done
 	done     bool
+	secret   []byte // of an answer, until AskSecret has it; in no record
 	input    string // what is to be run instead, as JSON; empty: as asked
 	err      error  // why it was not allowed
 }
@@ -210,6 +211,9 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 		if a, refused = its.questions.openQuestion(wire); refused != nil {
 			return
 		}
+		if refused = a.misplacedSecret(wire); refused != nil {
+			return
+		}
 		if refused = a.refuse(rules); refused != nil {
 			return
 		}
@@ -238,6 +242,9 @@ func (ask *asker) answer(its *state, a *asked, wire *tooldv1.Answer) (then func(
 	if wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW {
 		if input := wire.GetUpdatedInputJson(); pipeline.DigestOf(input) != a.question.Digest { // some clients send it always
 			a.input = input
+		}
+		if a.question.Secret != nil {
+			a.secret, a.input = []byte(wire.GetSecret()), ""
 		}
 		ask.close(its, a, "answered: allowed")
 	} else {

@@ -63,8 +63,16 @@ func Question(use *pipeline.Use, q pipeline.Question) *tooldv1.Question {
 		InputJson: Shortened(Visible(q.Input), ShownInput), InputDigest: q.Digest,
 		Diff: Shortened(Visible(q.Diff), ShownDiff), Reason: Shortened(displayed(q.Verdict.Text), ShownReason),
 		Level: tooldv1.Level(q.Verdict.Level), Suggestions: Each(q.Suggestions, suggestionOf), Grounds: groundsOf(q.Verdict.Reasons), Effects: effectsOf(q.Facts),
-		FormSchemaJson: formOf(q.Form), Connection: connectionOf(q.Host),
+		FormSchemaJson: formOf(q.Form), Connection: connectionOf(q.Host), Secret: promptOf(q.Secret),
 	}
+}
+
+// promptOf returns the program that waits for a hidden line; nil: the question is about something else.
+func promptOf(prompt *sandbox.Prompt) *tooldv1.SecretPrompt {
+	if prompt == nil {
+		return nil
+	}
+	return &tooldv1.SecretPrompt{Program: displayed(prompt.Program), Command: displayed(prompt.Command)}
 }
 
 // connectionOf returns what a process wants to connect to; nil: the question is about something else.

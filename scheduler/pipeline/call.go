@@ -84,6 +84,10 @@ type Asker interface {
 	// block. The error is ErrMoot if rules, settings, mode or an answer decide by now, a
 	// *fault.Error if no client can answer or the answer is a no, and otherwise the cause of ctx.
 	AskHost(ctx context.Context, c *Call, q Question, answers HostAnswers) error
+	// AskSecret asks the question, which is about a hidden line, and waits for the line. The call may
+	// have ended, with processes that go on. The error is a *fault.Error if no client can answer or the
+	// answer is a no, and otherwise the cause of ctx.
+	AskSecret(ctx context.Context, c *Call, q Question) (secret []byte, err error)
 	// HostLimits returns how long connections may wait for answers.
 	HostLimits() HostLimits
 }

@@ -157,7 +157,10 @@ type Question struct {
 	Form *tools.Form
 	// Host is what a process of the running call is about to connect to; nil: the question is about
 	// something else. Form is set then.
-	Host   *sandbox.Host
+	Host *sandbox.Host
+	// Secret is the program that waits for a hidden line; nil: the question is about something else. Form
+	// is set then. The line is never part of a Question.
+	Secret *sandbox.Prompt
 	edited bool // the answer brought this input
 	rights *Rights
 }

@@ -249,7 +249,7 @@ func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
 	env.Box.AddBefore(c.session.Before(c))
 	ctx, watch, end := newStopwatch(ctx, c.parsed.limit)
 	defer end()
-	env.Ask, env.Box.Ask = c.asking(watch), c.askingHosts(watch)
+	env.Ask, env.Box.Ask, env.Box.Secret = c.asking(watch), c.askingHosts(watch), askingSecrets(c)
 	result, err := c.carryOut(ctx, env)
 	ran := watch.addTo(&c.usage.Usage, c.accepted)
 	c.usage.PeakMemory = env.Box.PeakMemory()

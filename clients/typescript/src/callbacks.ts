@@ -14,6 +14,8 @@ export interface Answer {
   updatedInput?: unknown;
   /** With `deny`: also stop the turn. */
   interruptTurn?: boolean;
+  /** With `allow`, to a question with `secret`: the line that the program reads. Ask for it without showing it. */
+  secret?: string;
   /** Rules that settle the like from now on, such as `{rule: "Bash(npm test)"}`. Default: list `allow`, scope `session`. */
   remember?: { rule: string; list?: "allow" | "ask" | "deny"; scope?: "session" | "local" | "project" | "user" }[];
 }
@@ -29,10 +31,10 @@ const decisions = { allow: Decision.ALLOW, deny: Decision.DENY };
 export function answerMessage(questionId: string, inputDigest: string, given: Answer | boolean): AnswerMessage {
   const answer: Answer = typeof given === "boolean" ? { decision: given ? "allow" : "deny" } : given;
   if (typeof answer !== "object" || answer === null) throw refuse(`onQuestion returned ${inspect(given)}: return true, false or {decision: "allow" | "deny"}`);
-  known("an answer", answer, ["decision", "message", "updatedInput", "interruptTurn", "remember"]);
-  const { decision, message, updatedInput, interruptTurn, remember = [] } = answer;
+  known("an answer", answer, ["decision", "message", "updatedInput", "interruptTurn", "remember", "secret"]);
+  const { decision, message, updatedInput, interruptTurn, secret, remember = [] } = answer;
   return sendable(AnswerSchema, {
-    questionId, inputDigest, message, interruptTurn,
+    questionId, inputDigest, message, interruptTurn, secret,
     decision: oneOf("decision", decision, decisions),
     updatedInputJson: updatedInput === undefined ? "" : toJSON("updatedInput", updatedInput),
     remember: remember.map(({ rule, list = "allow", scope = "session" }) => ({ rule, list, scope: oneOf("scope", scope, scopes) })),

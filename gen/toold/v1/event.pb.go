@@ -1308,7 +1308,11 @@ type Question struct {
 	// Set when a process of the running call, or of the background task that it has left, waits to connect to a host. A yes
 	// lets it and the rest of the call's processes connect, to each port; a DENY refuses the host for the rest of the call
 	// and stops nothing. form_schema_json is "{}" then, and tool_use_id is empty for a background task.
-	Connection    *Connection `protobuf:"bytes,15,opt,name=connection,proto3" json:"connection,omitempty"`
+	Connection *Connection `protobuf:"bytes,15,opt,name=connection,proto3" json:"connection,omitempty"`
+	// Set when a program on the terminal of a running call, or of the background task that it has left, waits for a line
+	// that the terminal does not show. An ALLOW brings it in Answer.secret; without a secret it is refused. A client asks for
+	// it unseen and names the program. A DENY types Ctrl-C. form_schema_json is "{}" then.
+	Secret        *SecretPrompt `protobuf:"bytes,16,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1448,6 +1452,68 @@ func (x *Question) GetConnection() *Connection {
 	return nil
 }
 
+func (x *Question) GetSecret() *SecretPrompt {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+// A program that waits for a line which its terminal does not show.
+type SecretPrompt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path of its executable, which lies where nothing of the session can write. Of another user's program only its name.
+	Program string `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
+	// Its command line, as the program states it.
+	Command       string `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretPrompt) Reset() {
+	*x = SecretPrompt{}
+	mi := &file_toold_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretPrompt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretPrompt) ProtoMessage() {}
+
+func (x *SecretPrompt) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretPrompt.ProtoReflect.Descriptor instead.
+func (*SecretPrompt) Descriptor() ([]byte, []int) {
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SecretPrompt) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
+func (x *SecretPrompt) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
 // A host to which a process is about to connect.
 type Connection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1463,7 +1529,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1541,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[8]
+	mi := &file_toold_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1554,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Connection) GetHost() string {
@@ -1528,7 +1594,7 @@ type QuestionWithdrawn struct {
 
 func (x *QuestionWithdrawn) Reset() {
 	*x = QuestionWithdrawn{}
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1606,7 @@ func (x *QuestionWithdrawn) String() string {
 func (*QuestionWithdrawn) ProtoMessage() {}
 
 func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[9]
+	mi := &file_toold_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1619,7 @@ func (x *QuestionWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionWithdrawn.ProtoReflect.Descriptor instead.
 func (*QuestionWithdrawn) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QuestionWithdrawn) GetQuestionId() string {
@@ -1598,7 +1664,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1676,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[10]
+	mi := &file_toold_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1689,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Started) GetToolUseId() string {
@@ -1696,7 +1762,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1774,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[11]
+	mi := &file_toold_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1787,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Progress) GetToolUseId() string {
@@ -1831,7 +1897,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1909,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[12]
+	mi := &file_toold_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1922,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OutputChunk) GetChannel() Channel {
@@ -1938,7 +2004,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2016,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[13]
+	mi := &file_toold_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2029,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Step) GetMessage() string {
@@ -2005,7 +2071,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2083,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[14]
+	mi := &file_toold_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2096,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -2121,7 +2187,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2199,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[15]
+	mi := &file_toold_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2212,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Blob) GetMediaType() string {
@@ -2176,7 +2242,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2254,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[16]
+	mi := &file_toold_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2267,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Link) GetUri() string {
@@ -2235,7 +2301,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2313,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[17]
+	mi := &file_toold_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2326,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Error) GetCode() string {
@@ -2312,7 +2378,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2390,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[18]
+	mi := &file_toold_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2403,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Usage) GetWaited() *durationpb.Duration {
@@ -2397,7 +2463,7 @@ type Spill struct {
 
 func (x *Spill) Reset() {
 	*x = Spill{}
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2475,7 @@ func (x *Spill) String() string {
 func (*Spill) ProtoMessage() {}
 
 func (x *Spill) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[19]
+	mi := &file_toold_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2488,7 @@ func (x *Spill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spill.ProtoReflect.Descriptor instead.
 func (*Spill) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Spill) GetPath() string {
@@ -2478,7 +2544,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2556,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[20]
+	mi := &file_toold_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2569,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolResult) GetToolUseId() string {
@@ -2598,7 +2664,7 @@ type Confinement struct {
 
 func (x *Confinement) Reset() {
 	*x = Confinement{}
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2676,7 @@ func (x *Confinement) String() string {
 func (*Confinement) ProtoMessage() {}
 
 func (x *Confinement) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[21]
+	mi := &file_toold_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2689,7 @@ func (x *Confinement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confinement.ProtoReflect.Descriptor instead.
 func (*Confinement) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Confinement) GetTier() SandboxTier {
@@ -2667,7 +2733,7 @@ type SandboxDenial struct {
 
 func (x *SandboxDenial) Reset() {
 	*x = SandboxDenial{}
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2745,7 @@ func (x *SandboxDenial) String() string {
 func (*SandboxDenial) ProtoMessage() {}
 
 func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[22]
+	mi := &file_toold_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2758,7 @@ func (x *SandboxDenial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxDenial.ProtoReflect.Descriptor instead.
 func (*SandboxDenial) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SandboxDenial) GetOperation() string {
@@ -2752,7 +2818,7 @@ type TurnEnded struct {
 
 func (x *TurnEnded) Reset() {
 	*x = TurnEnded{}
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2830,7 @@ func (x *TurnEnded) String() string {
 func (*TurnEnded) ProtoMessage() {}
 
 func (x *TurnEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[23]
+	mi := &file_toold_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2843,7 @@ func (x *TurnEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEnded.ProtoReflect.Descriptor instead.
 func (*TurnEnded) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TurnEnded) GetCalls() uint32 {
@@ -2837,7 +2903,7 @@ type ClientToolUse struct {
 
 func (x *ClientToolUse) Reset() {
 	*x = ClientToolUse{}
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2915,7 @@ func (x *ClientToolUse) String() string {
 func (*ClientToolUse) ProtoMessage() {}
 
 func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[24]
+	mi := &file_toold_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +2928,7 @@ func (x *ClientToolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolUse.ProtoReflect.Descriptor instead.
 func (*ClientToolUse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ClientToolUse) GetToolUseId() string {
@@ -2899,7 +2965,7 @@ type ClientToolCancel struct {
 
 func (x *ClientToolCancel) Reset() {
 	*x = ClientToolCancel{}
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +2977,7 @@ func (x *ClientToolCancel) String() string {
 func (*ClientToolCancel) ProtoMessage() {}
 
 func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[25]
+	mi := &file_toold_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +2990,7 @@ func (x *ClientToolCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientToolCancel.ProtoReflect.Descriptor instead.
 func (*ClientToolCancel) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ClientToolCancel) GetToolUseId() string {
@@ -2960,7 +3026,7 @@ type BufferEdit struct {
 
 func (x *BufferEdit) Reset() {
 	*x = BufferEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3038,7 @@ func (x *BufferEdit) String() string {
 func (*BufferEdit) ProtoMessage() {}
 
 func (x *BufferEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[26]
+	mi := &file_toold_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3051,7 @@ func (x *BufferEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BufferEdit.ProtoReflect.Descriptor instead.
 func (*BufferEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BufferEdit) GetToolUseId() string {
@@ -3031,7 +3097,7 @@ type TextEdit struct {
 
 func (x *TextEdit) Reset() {
 	*x = TextEdit{}
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3043,7 +3109,7 @@ func (x *TextEdit) String() string {
 func (*TextEdit) ProtoMessage() {}
 
 func (x *TextEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[27]
+	mi := &file_toold_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3056,7 +3122,7 @@ func (x *TextEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextEdit.ProtoReflect.Descriptor instead.
 func (*TextEdit) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TextEdit) GetOffset() uint64 {
@@ -3094,7 +3160,7 @@ type SaveBuffers struct {
 
 func (x *SaveBuffers) Reset() {
 	*x = SaveBuffers{}
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3172,7 @@ func (x *SaveBuffers) String() string {
 func (*SaveBuffers) ProtoMessage() {}
 
 func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[28]
+	mi := &file_toold_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3185,7 @@ func (x *SaveBuffers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveBuffers.ProtoReflect.Descriptor instead.
 func (*SaveBuffers) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SaveBuffers) GetToolUseId() string {
@@ -3153,7 +3219,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_toold_v1_event_proto_msgTypes[29]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3231,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[29]
+	mi := &file_toold_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3244,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Notice) GetCode() string {
@@ -3236,7 +3302,7 @@ type SessionChanged struct {
 
 func (x *SessionChanged) Reset() {
 	*x = SessionChanged{}
-	mi := &file_toold_v1_event_proto_msgTypes[30]
+	mi := &file_toold_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3314,7 @@ func (x *SessionChanged) String() string {
 func (*SessionChanged) ProtoMessage() {}
 
 func (x *SessionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[30]
+	mi := &file_toold_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3327,7 @@ func (x *SessionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionChanged.ProtoReflect.Descriptor instead.
 func (*SessionChanged) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SessionChanged) GetWorkingDirectory() string {
@@ -3344,7 +3410,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_toold_v1_event_proto_msgTypes[31]
+	mi := &file_toold_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3356,7 +3422,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[31]
+	mi := &file_toold_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3369,7 +3435,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Peer) GetUid() uint32 {
@@ -3415,7 +3481,7 @@ type Todo struct {
 
 func (x *Todo) Reset() {
 	*x = Todo{}
-	mi := &file_toold_v1_event_proto_msgTypes[32]
+	mi := &file_toold_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3493,7 @@ func (x *Todo) String() string {
 func (*Todo) ProtoMessage() {}
 
 func (x *Todo) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_event_proto_msgTypes[32]
+	mi := &file_toold_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3506,7 @@ func (x *Todo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Todo.ProtoReflect.Descriptor instead.
 func (*Todo) Descriptor() ([]byte, []int) {
-	return file_toold_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_toold_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Todo) GetContent() string {
@@ -3549,7 +3615,7 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x04file\x18\x04 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x05 \x01(\rR\x04line\x12\x12\n" +
 	"\x04part\x18\x06 \x01(\tR\x04part\x12\x12\n" +
-	"\x04code\x18\a \x01(\tR\x04code\"\xa7\x04\n" +
+	"\x04code\x18\a \x01(\tR\x04code\"\xd7\x04\n" +
 	"\bQuestion\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12\x1e\n" +
@@ -3570,7 +3636,11 @@ const file_toold_v1_event_proto_rawDesc = "" +
 	"\x10form_schema_json\x18\x0e \x01(\tR\x0eformSchemaJson\x124\n" +
 	"\n" +
 	"connection\x18\x0f \x01(\v2\x14.toold.v1.ConnectionR\n" +
-	"connection\"N\n" +
+	"connection\x12.\n" +
+	"\x06secret\x18\x10 \x01(\v2\x16.toold.v1.SecretPromptR\x06secret\"B\n" +
+	"\fSecretPrompt\x12\x18\n" +
+	"\aprogram\x18\x01 \x01(\tR\aprogram\x12\x18\n" +
+	"\acommand\x18\x02 \x01(\tR\acommand\"N\n" +
 	"\n" +
 	"Connection\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
@@ -3775,7 +3845,7 @@ func file_toold_v1_event_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_event_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_toold_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_toold_v1_event_proto_goTypes = []any{
 	(ModelFormat)(0),              // 0: toold.v1.ModelFormat
 	(Level)(0),                    // 1: toold.v1.Level
@@ -3790,98 +3860,100 @@ var file_toold_v1_event_proto_goTypes = []any{
 	(*Suggestion)(nil),            // 10: toold.v1.Suggestion
 	(*Ground)(nil),                // 11: toold.v1.Ground
 	(*Question)(nil),              // 12: toold.v1.Question
-	(*Connection)(nil),            // 13: toold.v1.Connection
-	(*QuestionWithdrawn)(nil),     // 14: toold.v1.QuestionWithdrawn
-	(*Started)(nil),               // 15: toold.v1.Started
-	(*Progress)(nil),              // 16: toold.v1.Progress
-	(*OutputChunk)(nil),           // 17: toold.v1.OutputChunk
-	(*Step)(nil),                  // 18: toold.v1.Step
-	(*Content)(nil),               // 19: toold.v1.Content
-	(*Blob)(nil),                  // 20: toold.v1.Blob
-	(*Link)(nil),                  // 21: toold.v1.Link
-	(*Error)(nil),                 // 22: toold.v1.Error
-	(*Usage)(nil),                 // 23: toold.v1.Usage
-	(*Spill)(nil),                 // 24: toold.v1.Spill
-	(*ToolResult)(nil),            // 25: toold.v1.ToolResult
-	(*Confinement)(nil),           // 26: toold.v1.Confinement
-	(*SandboxDenial)(nil),         // 27: toold.v1.SandboxDenial
-	(*TurnEnded)(nil),             // 28: toold.v1.TurnEnded
-	(*ClientToolUse)(nil),         // 29: toold.v1.ClientToolUse
-	(*ClientToolCancel)(nil),      // 30: toold.v1.ClientToolCancel
-	(*BufferEdit)(nil),            // 31: toold.v1.BufferEdit
-	(*TextEdit)(nil),              // 32: toold.v1.TextEdit
-	(*SaveBuffers)(nil),           // 33: toold.v1.SaveBuffers
-	(*Notice)(nil),                // 34: toold.v1.Notice
-	(*SessionChanged)(nil),        // 35: toold.v1.SessionChanged
-	(*Peer)(nil),                  // 36: toold.v1.Peer
-	(*Todo)(nil),                  // 37: toold.v1.Todo
-	nil,                           // 38: toold.v1.TurnEnded.OutcomesEntry
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 41: google.protobuf.Struct
-	(PermissionMode)(0),           // 42: toold.v1.PermissionMode
+	(*SecretPrompt)(nil),          // 13: toold.v1.SecretPrompt
+	(*Connection)(nil),            // 14: toold.v1.Connection
+	(*QuestionWithdrawn)(nil),     // 15: toold.v1.QuestionWithdrawn
+	(*Started)(nil),               // 16: toold.v1.Started
+	(*Progress)(nil),              // 17: toold.v1.Progress
+	(*OutputChunk)(nil),           // 18: toold.v1.OutputChunk
+	(*Step)(nil),                  // 19: toold.v1.Step
+	(*Content)(nil),               // 20: toold.v1.Content
+	(*Blob)(nil),                  // 21: toold.v1.Blob
+	(*Link)(nil),                  // 22: toold.v1.Link
+	(*Error)(nil),                 // 23: toold.v1.Error
+	(*Usage)(nil),                 // 24: toold.v1.Usage
+	(*Spill)(nil),                 // 25: toold.v1.Spill
+	(*ToolResult)(nil),            // 26: toold.v1.ToolResult
+	(*Confinement)(nil),           // 27: toold.v1.Confinement
+	(*SandboxDenial)(nil),         // 28: toold.v1.SandboxDenial
+	(*TurnEnded)(nil),             // 29: toold.v1.TurnEnded
+	(*ClientToolUse)(nil),         // 30: toold.v1.ClientToolUse
+	(*ClientToolCancel)(nil),      // 31: toold.v1.ClientToolCancel
+	(*BufferEdit)(nil),            // 32: toold.v1.BufferEdit
+	(*TextEdit)(nil),              // 33: toold.v1.TextEdit
+	(*SaveBuffers)(nil),           // 34: toold.v1.SaveBuffers
+	(*Notice)(nil),                // 35: toold.v1.Notice
+	(*SessionChanged)(nil),        // 36: toold.v1.SessionChanged
+	(*Peer)(nil),                  // 37: toold.v1.Peer
+	(*Todo)(nil),                  // 38: toold.v1.Todo
+	nil,                           // 39: toold.v1.TurnEnded.OutcomesEntry
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 41: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 42: google.protobuf.Struct
+	(PermissionMode)(0),           // 43: toold.v1.PermissionMode
 }
 var file_toold_v1_event_proto_depIdxs = []int32{
-	39, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
+	40, // 0: toold.v1.ExecuteResponse.time:type_name -> google.protobuf.Timestamp
 	6,  // 1: toold.v1.ExecuteResponse.attached:type_name -> toold.v1.Attached
 	9,  // 2: toold.v1.ExecuteResponse.accepted:type_name -> toold.v1.Accepted
 	12, // 3: toold.v1.ExecuteResponse.question:type_name -> toold.v1.Question
-	14, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
-	15, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
-	16, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
-	25, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
-	28, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
-	29, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
-	31, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
-	34, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
-	35, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
-	30, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
-	33, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
+	15, // 4: toold.v1.ExecuteResponse.question_withdrawn:type_name -> toold.v1.QuestionWithdrawn
+	16, // 5: toold.v1.ExecuteResponse.started:type_name -> toold.v1.Started
+	17, // 6: toold.v1.ExecuteResponse.progress:type_name -> toold.v1.Progress
+	26, // 7: toold.v1.ExecuteResponse.tool_result:type_name -> toold.v1.ToolResult
+	29, // 8: toold.v1.ExecuteResponse.turn_ended:type_name -> toold.v1.TurnEnded
+	30, // 9: toold.v1.ExecuteResponse.client_tool_use:type_name -> toold.v1.ClientToolUse
+	32, // 10: toold.v1.ExecuteResponse.buffer_edit:type_name -> toold.v1.BufferEdit
+	35, // 11: toold.v1.ExecuteResponse.notice:type_name -> toold.v1.Notice
+	36, // 12: toold.v1.ExecuteResponse.session_changed:type_name -> toold.v1.SessionChanged
+	31, // 13: toold.v1.ExecuteResponse.client_tool_cancel:type_name -> toold.v1.ClientToolCancel
+	34, // 14: toold.v1.ExecuteResponse.save_buffers:type_name -> toold.v1.SaveBuffers
 	8,  // 15: toold.v1.Attached.open_turns:type_name -> toold.v1.OpenTurn
 	7,  // 16: toold.v1.Attached.warning_details:type_name -> toold.v1.Warning
 	0,  // 17: toold.v1.Accepted.format:type_name -> toold.v1.ModelFormat
 	1,  // 18: toold.v1.Question.level:type_name -> toold.v1.Level
 	10, // 19: toold.v1.Question.suggestions:type_name -> toold.v1.Suggestion
-	39, // 20: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
+	40, // 20: toold.v1.Question.expires:type_name -> google.protobuf.Timestamp
 	11, // 21: toold.v1.Question.grounds:type_name -> toold.v1.Ground
-	13, // 22: toold.v1.Question.connection:type_name -> toold.v1.Connection
-	2,  // 23: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
-	1,  // 24: toold.v1.Started.level:type_name -> toold.v1.Level
-	11, // 25: toold.v1.Started.grounds:type_name -> toold.v1.Ground
-	40, // 26: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
-	17, // 27: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
-	18, // 28: toold.v1.Progress.step:type_name -> toold.v1.Step
-	3,  // 29: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
-	20, // 30: toold.v1.Content.image:type_name -> toold.v1.Blob
-	20, // 31: toold.v1.Content.document:type_name -> toold.v1.Blob
-	21, // 32: toold.v1.Content.link:type_name -> toold.v1.Link
-	41, // 33: toold.v1.Error.details:type_name -> google.protobuf.Struct
-	40, // 34: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
-	40, // 35: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
-	40, // 36: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
-	2,  // 37: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
-	4,  // 38: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
-	19, // 39: toold.v1.ToolResult.content:type_name -> toold.v1.Content
-	22, // 40: toold.v1.ToolResult.error:type_name -> toold.v1.Error
-	41, // 41: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
-	23, // 42: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
-	24, // 43: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
-	26, // 44: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
-	2,  // 45: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
-	27, // 46: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
-	38, // 47: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
-	40, // 48: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
-	40, // 49: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
-	32, // 50: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
-	41, // 51: toold.v1.Notice.details:type_name -> google.protobuf.Struct
-	37, // 52: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
-	42, // 53: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
-	36, // 54: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	14, // 22: toold.v1.Question.connection:type_name -> toold.v1.Connection
+	13, // 23: toold.v1.Question.secret:type_name -> toold.v1.SecretPrompt
+	2,  // 24: toold.v1.Started.sandbox:type_name -> toold.v1.SandboxTier
+	1,  // 25: toold.v1.Started.level:type_name -> toold.v1.Level
+	11, // 26: toold.v1.Started.grounds:type_name -> toold.v1.Ground
+	41, // 27: toold.v1.Progress.elapsed:type_name -> google.protobuf.Duration
+	18, // 28: toold.v1.Progress.output:type_name -> toold.v1.OutputChunk
+	19, // 29: toold.v1.Progress.step:type_name -> toold.v1.Step
+	3,  // 30: toold.v1.OutputChunk.channel:type_name -> toold.v1.Channel
+	21, // 31: toold.v1.Content.image:type_name -> toold.v1.Blob
+	21, // 32: toold.v1.Content.document:type_name -> toold.v1.Blob
+	22, // 33: toold.v1.Content.link:type_name -> toold.v1.Link
+	42, // 34: toold.v1.Error.details:type_name -> google.protobuf.Struct
+	41, // 35: toold.v1.Usage.waited:type_name -> google.protobuf.Duration
+	41, // 36: toold.v1.Usage.asked:type_name -> google.protobuf.Duration
+	41, // 37: toold.v1.Usage.ran:type_name -> google.protobuf.Duration
+	2,  // 38: toold.v1.Usage.sandbox:type_name -> toold.v1.SandboxTier
+	4,  // 39: toold.v1.ToolResult.outcome:type_name -> toold.v1.Outcome
+	20, // 40: toold.v1.ToolResult.content:type_name -> toold.v1.Content
+	23, // 41: toold.v1.ToolResult.error:type_name -> toold.v1.Error
+	42, // 42: toold.v1.ToolResult.structured:type_name -> google.protobuf.Struct
+	24, // 43: toold.v1.ToolResult.usage:type_name -> toold.v1.Usage
+	25, // 44: toold.v1.ToolResult.spill:type_name -> toold.v1.Spill
+	27, // 45: toold.v1.ToolResult.confinement:type_name -> toold.v1.Confinement
+	2,  // 46: toold.v1.Confinement.tier:type_name -> toold.v1.SandboxTier
+	28, // 47: toold.v1.Confinement.denials:type_name -> toold.v1.SandboxDenial
+	39, // 48: toold.v1.TurnEnded.outcomes:type_name -> toold.v1.TurnEnded.OutcomesEntry
+	41, // 49: toold.v1.TurnEnded.wall:type_name -> google.protobuf.Duration
+	41, // 50: toold.v1.TurnEnded.work:type_name -> google.protobuf.Duration
+	33, // 51: toold.v1.BufferEdit.edits:type_name -> toold.v1.TextEdit
+	42, // 52: toold.v1.Notice.details:type_name -> google.protobuf.Struct
+	38, // 53: toold.v1.SessionChanged.todos:type_name -> toold.v1.Todo
+	43, // 54: toold.v1.SessionChanged.permission_mode:type_name -> toold.v1.PermissionMode
+	37, // 55: toold.v1.SessionChanged.peer:type_name -> toold.v1.Peer
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_event_proto_init() }
@@ -3906,15 +3978,15 @@ func file_toold_v1_event_proto_init() {
 		(*ExecuteResponse_ClientToolCancel)(nil),
 		(*ExecuteResponse_SaveBuffers)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[11].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[12].OneofWrappers = []any{
 		(*Progress_Output)(nil),
 		(*Progress_Step)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[12].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[13].OneofWrappers = []any{
 		(*OutputChunk_Text)(nil),
 		(*OutputChunk_Raw)(nil),
 	}
-	file_toold_v1_event_proto_msgTypes[14].OneofWrappers = []any{
+	file_toold_v1_event_proto_msgTypes[15].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Document)(nil),
@@ -3926,7 +3998,7 @@ func file_toold_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_event_proto_rawDesc), len(file_toold_v1_event_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

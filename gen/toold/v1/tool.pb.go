@@ -1369,7 +1369,11 @@ type Answer struct {
 	// With DENY: also stop the turn.
 	InterruptTurn bool `protobuf:"varint,6,opt,name=interrupt_turn,json=interruptTurn,proto3" json:"interrupt_turn,omitempty"`
 	// Rules that settle the like from now on.
-	Remember      []*Remember `protobuf:"bytes,7,rep,name=remember,proto3" json:"remember,omitempty"`
+	Remember []*Remember `protobuf:"bytes,7,rep,name=remember,proto3" json:"remember,omitempty"`
+	// With ALLOW, to a Question with secret, and only to one: the line that the program gets, without its end. It goes to
+	// that program's terminal and nowhere else: it is not recorded and not logged, and the terminal's later output is shown
+	// without it.
+	Secret        string `protobuf:"bytes,8,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1451,6 +1455,13 @@ func (x *Answer) GetRemember() []*Remember {
 		return x.Remember
 	}
 	return nil
+}
+
+func (x *Answer) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
 }
 
 // Stops one call, or one turn with what still comes of it until EndTurn. Both ids empty: the open turn.
@@ -2850,7 +2861,7 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\bRemember\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x12\n" +
 	"\x04list\x18\x02 \x01(\tR\x04list\x12%\n" +
-	"\x05scope\x18\x03 \x01(\x0e2\x0f.toold.v1.ScopeR\x05scope\"\x9b\x02\n" +
+	"\x05scope\x18\x03 \x01(\x0e2\x0f.toold.v1.ScopeR\x05scope\"\xb3\x02\n" +
 	"\x06Answer\x12\x1f\n" +
 	"\vquestion_id\x18\x01 \x01(\tR\n" +
 	"questionId\x12!\n" +
@@ -2859,7 +2870,8 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x12updated_input_json\x18\x04 \x01(\tR\x10updatedInputJson\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12%\n" +
 	"\x0einterrupt_turn\x18\x06 \x01(\bR\rinterruptTurn\x12.\n" +
-	"\bremember\x18\a \x03(\v2\x12.toold.v1.RememberR\bremember\"Y\n" +
+	"\bremember\x18\a \x03(\v2\x12.toold.v1.RememberR\bremember\x12\x16\n" +
+	"\x06secret\x18\b \x01(\tR\x06secret\"Y\n" +
 	"\x06Cancel\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x16\n" +

@@ -242,6 +242,8 @@ func (p *Prompter) prompt(ctx context.Context, q *tooldv1.Question, top int) *to
 	defer stop()
 	dropInput(p.terminal)
 	switch {
+	case q.GetSecret() != nil:
+		return p.secret(ctx, q)
 	case q.GetConnection() != nil:
 		return p.connection(ctx, q)
 	case q.GetFormSchemaJson() != "":

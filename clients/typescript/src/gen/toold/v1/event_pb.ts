@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/event.proto.
  */
 export const file_toold_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChR0b29sZC92MS9ldmVudC5wcm90bxIIdG9vbGQudjEi7AUKD0V4ZWN1dGVSZXNwb25zZRILCgNzZXEYASABKAQSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdHVybhgDIAEoBBIPCgd0dXJuX2lkGA8gASgJEiYKCGF0dGFjaGVkGAQgASgLMhIudG9vbGQudjEuQXR0YWNoZWRIABImCghhY2NlcHRlZBgFIAEoCzISLnRvb2xkLnYxLkFjY2VwdGVkSAASJgoIcXVlc3Rpb24YBiABKAsyEi50b29sZC52MS5RdWVzdGlvbkgAEjkKEnF1ZXN0aW9uX3dpdGhkcmF3bhgHIAEoCzIbLnRvb2xkLnYxLlF1ZXN0aW9uV2l0aGRyYXduSAASJAoHc3RhcnRlZBgIIAEoCzIRLnRvb2xkLnYxLlN0YXJ0ZWRIABImCghwcm9ncmVzcxgJIAEoCzISLnRvb2xkLnYxLlByb2dyZXNzSAASKwoLdG9vbF9yZXN1bHQYCiABKAsyFC50b29sZC52MS5Ub29sUmVzdWx0SAASKQoKdHVybl9lbmRlZBgLIAEoCzITLnRvb2xkLnYxLlR1cm5FbmRlZEgAEjIKD2NsaWVudF90b29sX3VzZRgMIAEoCzIXLnRvb2xkLnYxLkNsaWVudFRvb2xVc2VIABIrCgtidWZmZXJfZWRpdBgNIAEoCzIULnRvb2xkLnYxLkJ1ZmZlckVkaXRIABIiCgZub3RpY2UYDiABKAsyEC50b29sZC52MS5Ob3RpY2VIABIzCg9zZXNzaW9uX2NoYW5nZWQYECABKAsyGC50b29sZC52MS5TZXNzaW9uQ2hhbmdlZEgAEjgKEmNsaWVudF90b29sX2NhbmNlbBgRIAEoCzIaLnRvb2xkLnYxLkNsaWVudFRvb2xDYW5jZWxIABItCgxzYXZlX2J1ZmZlcnMYEiABKAsyFS50b29sZC52MS5TYXZlQnVmZmVyc0gAQgcKBWV2ZW50It4BCghBdHRhY2hlZBISCgpzZXNzaW9uX2lkGAEgASgJEhYKDmZpcnN0X2tlcHRfc2VxGAIgASgEEhAKCGxhc3Rfc2VxGAMgASgEEg0KBWVwb2NoGAQgASgJEiYKCm9wZW5fdHVybnMYBSADKAsyEi50b29sZC52MS5PcGVuVHVybhIQCghmZWF0dXJlcxgGIAMoCRIQCgh3YXJuaW5ncxgHIAMoCRINCgVyb290cxgIIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYCSADKAsyES50b29sZC52MS5XYXJuaW5nIk8KB1dhcm5pbmcSDAoEY29kZRgBIAEoCRIMCgR0ZXh0GAIgASgJEgwKBGZpbGUYAyABKAkSDAoEbGluZRgEIAEoDRIMCgR0b29sGAUgASgJIloKCE9wZW5UdXJuEgwKBHR1cm4YASABKAQSDwoHdHVybl9pZBgCIAEoCRIZChFvcGVuX3Rvb2xfdXNlX2lkcxgDIAMoCRIUCgxtb2RlbF9ldmVudHMYBCABKAQiqQIKCEFjY2VwdGVkEhMKC3Rvb2xfdXNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFaW5kZXgYAyABKA0SDQoFYmF0Y2gYBCABKA0SEgoKY29uY3VycmVudBgFIAEoCBIQCghyZXBsYXllZBgGIAEoCBIaChJwYXJlbnRfdG9vbF91c2VfaWQYByABKAkSDQoFdGl0bGUYCCABKAkSEgoKaW5wdXRfanNvbhgJIAEoCRIRCgl3YWl0c19mb3IYCiADKAkSJQoGZm9ybWF0GAsgASgOMhUudG9vbGQudjEuTW9kZWxGb3JtYXQSEwoLbmF0aXZlX3R5cGUYDCABKAkSEwoLY2FsbGVyX2pzb24YDSABKAkSEwoLbmF0aXZlX25hbWUYDiABKAkiKAoKU3VnZ2VzdGlvbhIMCgRydWxlGAEgASgJEgwKBGxpc3QYAiABKAkiagoGR3JvdW5kEgwKBHRleHQYASABKAkSDAoEcnVsZRgCIAEoCRIMCgRsaXN0GAMgASgJEgwKBGZpbGUYBCABKAkSDAoEbGluZRgFIAEoDRIMCgRwYXJ0GAYgASgJEgwKBGNvZGUYByABKAkijgMKCFF1ZXN0aW9uEhMKC3F1ZXN0aW9uX2lkGAEgASgJEhMKC3Rvb2xfdXNlX2lkGAIgASgJEhEKCXRvb2xfbmFtZRgDIAEoCRINCgV0aXRsZRgEIAEoCRISCgppbnB1dF9qc29uGAUgASgJEhQKDGlucHV0X2RpZ2VzdBgGIAEoCRIMCgRkaWZmGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIeCgVsZXZlbBgJIAEoDjIPLnRvb2xkLnYxLkxldmVsEikKC3N1Z2dlc3Rpb25zGAogAygLMhQudG9vbGQudjEuU3VnZ2VzdGlvbhIrCgdleHBpcmVzGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIhCgdncm91bmRzGAwgAygLMhAudG9vbGQudjEuR3JvdW5kEg8KB2VmZmVjdHMYDSADKAkSGAoQZm9ybV9zY2hlbWFfanNvbhgOIAEoCRIoCgpjb25uZWN0aW9uGA8gASgLMhQudG9vbGQudjEuQ29ubmVjdGlvbiI5CgpDb25uZWN0aW9uEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRIPCgdwcm9ncmFtGAMgASgJIk0KEVF1ZXN0aW9uV2l0aGRyYXduEhMKC3F1ZXN0aW9uX2lkGAEgASgJEhMKC3Rvb2xfdXNlX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSKoAQoHU3RhcnRlZBITCgt0b29sX3VzZV9pZBgBIAEoCRImCgdzYW5kYm94GAIgASgOMhUudG9vbGQudjEuU2FuZGJveFRpZXISHgoFbGV2ZWwYAyABKA4yDy50b29sZC52MS5MZXZlbBIOCgZyZWFzb24YBCABKAkSIQoHZ3JvdW5kcxgFIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBINCgVhc2tlZBgGIAEoCCLyAQoIUHJvZ3Jlc3MSEwoLdG9vbF91c2VfaWQYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEioKB2VsYXBzZWQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoGb3V0cHV0GAQgASgLMhUudG9vbGQudjEuT3V0cHV0Q2h1bmtIABIeCgRzdGVwGAUgASgLMg4udG9vbGQudjEuU3RlcEgAEhIKCnNlc3Npb25faWQYBiABKAkSDwoHdHVybl9pZBgHIAEoCRIaChJwYXJlbnRfdG9vbF91c2VfaWQYCCABKAlCCAoGdXBkYXRlInkKC091dHB1dENodW5rEiIKB2NoYW5uZWwYASABKA4yES50b29sZC52MS5DaGFubmVsEg4KBm9mZnNldBgCIAEoBBIOCgR0ZXh0GAMgASgJSAASDQoDcmF3GAQgASgMSAASDwoHc2tpcHBlZBgFIAEoBEIGCgRkYXRhIjQKBFN0ZXASDwoHbWVzc2FnZRgBIAEoCRIMCgRkb25lGAIgASgDEg0KBXRvdGFsGAMgASgDIocBCgdDb250ZW50Eg4KBHRleHQYASABKAlIABIfCgVpbWFnZRgCIAEoCzIOLnRvb2xkLnYxLkJsb2JIABIiCghkb2N1bWVudBgDIAEoCzIOLnRvb2xkLnYxLkJsb2JIABIeCgRsaW5rGAQgASgLMg4udG9vbGQudjEuTGlua0gAQgcKBWJsb2NrIigKBEJsb2ISEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIiEKBExpbmsSCwoDdXJpGAEgASgJEgwKBG5hbWUYAiABKAkiXwoFRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg0KBWZpZWxkGAMgASgJEigKB2RldGFpbHMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0It0BCgVVc2FnZRIpCgZ3YWl0ZWQYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKAoFYXNrZWQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoDcmFuGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG91dHB1dF9ieXRlcxgEIAEoBBIZChFwZWFrX21lbW9yeV9ieXRlcxgFIAEoBBImCgdzYW5kYm94GAYgASgOMhUudG9vbGQudjEuU2FuZGJveFRpZXIiQwoFU3BpbGwSDAoEcGF0aBgBIAEoCRIVCg1vbWl0dGVkX2J5dGVzGAIgASgEEhUKDW9taXR0ZWRfbGluZXMYAyABKAQi2AIKClRvb2xSZXN1bHQSEwoLdG9vbF91c2VfaWQYASABKAkSDQoFaW5kZXgYAiABKA0SEAoIaXNfZXJyb3IYAyABKAgSIgoHb3V0Y29tZRgEIAEoDjIRLnRvb2xkLnYxLk91dGNvbWUSIgoHY29udGVudBgFIAMoCzIRLnRvb2xkLnYxLkNvbnRlbnQSHgoFZXJyb3IYBiABKAsyDy50b29sZC52MS5FcnJvchIrCgpzdHJ1Y3R1cmVkGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIeCgV1c2FnZRgIIAEoCzIPLnRvb2xkLnYxLlVzYWdlEh4KBXNwaWxsGAkgASgLMg8udG9vbGQudjEuU3BpbGwSKgoLY29uZmluZW1lbnQYCiABKAsyFS50b29sZC52MS5Db25maW5lbWVudBITCgtuYXRpdmVfanNvbhgLIAEoCSJxCgtDb25maW5lbWVudBIjCgR0aWVyGAEgASgOMhUudG9vbGQudjEuU2FuZGJveFRpZXISEwoLbm90X2NvdmVyZWQYAiADKAkSKAoHZGVuaWFscxgDIAMoCzIXLnRvb2xkLnYxLlNhbmRib3hEZW5pYWwiYgoNU2FuZGJveERlbmlhbBIRCglvcGVyYXRpb24YASABKAkSDgoGdGFyZ2V0GAIgASgJEg0KBWNvdW50GAMgASgNEg0KBWFsbG93GAQgASgJEhAKCG1vdmVkX3RvGAUgASgJIvgBCglUdXJuRW5kZWQSDQoFY2FsbHMYASABKA0SMwoIb3V0Y29tZXMYAiADKAsyIS50b29sZC52MS5UdXJuRW5kZWQuT3V0Y29tZXNFbnRyeRIPCgdiYXRjaGVzGAMgASgNEicKBHdhbGwYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoEd29yaxgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtpbnRlcnJ1cHRlZBgGIAEoCBovCg1PdXRjb21lc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAEiRgoNQ2xpZW50VG9vbFVzZRITCgt0b29sX3VzZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhIKCmlucHV0X2pzb24YAyABKAkiNwoQQ2xpZW50VG9vbENhbmNlbBITCgt0b29sX3VzZV9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiYwoKQnVmZmVyRWRpdBITCgt0b29sX3VzZV9pZBgBIAEoCRIMCgRwYXRoGAIgASgJEg8KB3ZlcnNpb24YAyABKAMSIQoFZWRpdHMYBCADKAsyEi50b29sZC52MS5UZXh0RWRpdCI4CghUZXh0RWRpdBIOCgZvZmZzZXQYASABKAQSDgoGbGVuZ3RoGAIgASgEEgwKBHRleHQYAyABKAkiMQoLU2F2ZUJ1ZmZlcnMSEwoLdG9vbF91c2VfaWQYASABKAkSDQoFcGF0aHMYAiADKAkiZgoGTm90aWNlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRITCgt0b29sX3VzZV9pZBgDIAEoCRIoCgdkZXRhaWxzGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCKBAgoOU2Vzc2lvbkNoYW5nZWQSGQoRd29ya2luZ19kaXJlY3RvcnkYASABKAkSEAoIZXhwb3J0ZWQYAiADKAkSEgoKdW5leHBvcnRlZBgDIAMoCRIdCgV0b2RvcxgEIAMoCzIOLnRvb2xkLnYxLlRvZG8SFQoNdG9kb3NfY2hhbmdlZBgFIAEoCBIxCg9wZXJtaXNzaW9uX21vZGUYBiABKA4yGC50b29sZC52MS5QZXJtaXNzaW9uTW9kZRIOCgZjbG9zZWQYByABKAgSHAoEcGVlchgIIAEoCzIOLnRvb2xkLnYxLlBlZXISFwoPYWN0aXZhdGVkX3Rvb2xzGAkgAygJIlMKBFBlZXISCwoDdWlkGAEgASgNEhMKC2NsaWVudF9uYW1lGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhEKCXByaW5jaXBhbBgEIAEoCSI8CgRUb2RvEg8KB2NvbnRlbnQYASABKAkSDgoGc3RhdHVzGAIgASgJEhMKC2FjdGl2ZV9mb3JtGAMgASgJKssBCgtNb2RlbEZvcm1hdBIcChhNT0RFTF9GT1JNQVRfVU5TUEVDSUZJRUQQABIaChZNT0RFTF9GT1JNQVRfQU5USFJPUElDEAESHAoYTU9ERUxfRk9STUFUX09QRU5BSV9DSEFUEAISIQodTU9ERUxfRk9STUFUX09QRU5BSV9SRVNQT05TRVMQAxIhCh1NT0RFTF9GT1JNQVRfQU5USFJPUElDX05BVElWRRAEEh4KGk1PREVMX0ZPUk1BVF9BR0VOVF9UT09MU0VUEAUqawoFTGV2ZWwSFQoRTEVWRUxfVU5TUEVDSUZJRUQQABIOCgpMRVZFTF9TQUZFEAESEQoNTEVWRUxfQ09ORklSTRACEhMKD0xFVkVMX0RBTkdFUk9VUxADEhMKD0xFVkVMX0ZPUkJJRERFThAEKnAKC1NhbmRib3hUaWVyEhwKGFNBTkRCT1hfVElFUl9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfVElFUl9OT05FEAESFQoRU0FOREJPWF9USUVSX0ZBU1QQAhIVChFTQU5EQk9YX1RJRVJfRlVMTBADKkoKB0NoYW5uZWwSFwoTQ0hBTk5FTF9VTlNQRUNJRklFRBAAEhIKDkNIQU5ORUxfU1RET1VUEAESEgoOQ0hBTk5FTF9TVERFUlIQAirhAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASDgoKT1VUQ09NRV9PSxABEhEKDU9VVENPTUVfRVJST1IQAhITCg9PVVRDT01FX0lOVkFMSUQQAxISCg5PVVRDT01FX0RFTklFRBAEEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAUSEwoPT1VUQ09NRV9BQk9SVEVEEAYSFQoRT1VUQ09NRV9USU1FRF9PVVQQBxIXChNPVVRDT01FX0lOVEVSUlVQVEVEEAgSFQoRT1VUQ09NRV9ESVNDQVJERUQQCUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toold_v1_options]);
+  fileDesc("ChR0b29sZC92MS9ldmVudC5wcm90bxIIdG9vbGQudjEi7AUKD0V4ZWN1dGVSZXNwb25zZRILCgNzZXEYASABKAQSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdHVybhgDIAEoBBIPCgd0dXJuX2lkGA8gASgJEiYKCGF0dGFjaGVkGAQgASgLMhIudG9vbGQudjEuQXR0YWNoZWRIABImCghhY2NlcHRlZBgFIAEoCzISLnRvb2xkLnYxLkFjY2VwdGVkSAASJgoIcXVlc3Rpb24YBiABKAsyEi50b29sZC52MS5RdWVzdGlvbkgAEjkKEnF1ZXN0aW9uX3dpdGhkcmF3bhgHIAEoCzIbLnRvb2xkLnYxLlF1ZXN0aW9uV2l0aGRyYXduSAASJAoHc3RhcnRlZBgIIAEoCzIRLnRvb2xkLnYxLlN0YXJ0ZWRIABImCghwcm9ncmVzcxgJIAEoCzISLnRvb2xkLnYxLlByb2dyZXNzSAASKwoLdG9vbF9yZXN1bHQYCiABKAsyFC50b29sZC52MS5Ub29sUmVzdWx0SAASKQoKdHVybl9lbmRlZBgLIAEoCzITLnRvb2xkLnYxLlR1cm5FbmRlZEgAEjIKD2NsaWVudF90b29sX3VzZRgMIAEoCzIXLnRvb2xkLnYxLkNsaWVudFRvb2xVc2VIABIrCgtidWZmZXJfZWRpdBgNIAEoCzIULnRvb2xkLnYxLkJ1ZmZlckVkaXRIABIiCgZub3RpY2UYDiABKAsyEC50b29sZC52MS5Ob3RpY2VIABIzCg9zZXNzaW9uX2NoYW5nZWQYECABKAsyGC50b29sZC52MS5TZXNzaW9uQ2hhbmdlZEgAEjgKEmNsaWVudF90b29sX2NhbmNlbBgRIAEoCzIaLnRvb2xkLnYxLkNsaWVudFRvb2xDYW5jZWxIABItCgxzYXZlX2J1ZmZlcnMYEiABKAsyFS50b29sZC52MS5TYXZlQnVmZmVyc0gAQgcKBWV2ZW50It4BCghBdHRhY2hlZBISCgpzZXNzaW9uX2lkGAEgASgJEhYKDmZpcnN0X2tlcHRfc2VxGAIgASgEEhAKCGxhc3Rfc2VxGAMgASgEEg0KBWVwb2NoGAQgASgJEiYKCm9wZW5fdHVybnMYBSADKAsyEi50b29sZC52MS5PcGVuVHVybhIQCghmZWF0dXJlcxgGIAMoCRIQCgh3YXJuaW5ncxgHIAMoCRINCgVyb290cxgIIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYCSADKAsyES50b29sZC52MS5XYXJuaW5nIk8KB1dhcm5pbmcSDAoEY29kZRgBIAEoCRIMCgR0ZXh0GAIgASgJEgwKBGZpbGUYAyABKAkSDAoEbGluZRgEIAEoDRIMCgR0b29sGAUgASgJIloKCE9wZW5UdXJuEgwKBHR1cm4YASABKAQSDwoHdHVybl9pZBgCIAEoCRIZChFvcGVuX3Rvb2xfdXNlX2lkcxgDIAMoCRIUCgxtb2RlbF9ldmVudHMYBCABKAQiqQIKCEFjY2VwdGVkEhMKC3Rvb2xfdXNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFaW5kZXgYAyABKA0SDQoFYmF0Y2gYBCABKA0SEgoKY29uY3VycmVudBgFIAEoCBIQCghyZXBsYXllZBgGIAEoCBIaChJwYXJlbnRfdG9vbF91c2VfaWQYByABKAkSDQoFdGl0bGUYCCABKAkSEgoKaW5wdXRfanNvbhgJIAEoCRIRCgl3YWl0c19mb3IYCiADKAkSJQoGZm9ybWF0GAsgASgOMhUudG9vbGQudjEuTW9kZWxGb3JtYXQSEwoLbmF0aXZlX3R5cGUYDCABKAkSEwoLY2FsbGVyX2pzb24YDSABKAkSEwoLbmF0aXZlX25hbWUYDiABKAkiKAoKU3VnZ2VzdGlvbhIMCgRydWxlGAEgASgJEgwKBGxpc3QYAiABKAkiagoGR3JvdW5kEgwKBHRleHQYASABKAkSDAoEcnVsZRgCIAEoCRIMCgRsaXN0GAMgASgJEgwKBGZpbGUYBCABKAkSDAoEbGluZRgFIAEoDRIMCgRwYXJ0GAYgASgJEgwKBGNvZGUYByABKAkitgMKCFF1ZXN0aW9uEhMKC3F1ZXN0aW9uX2lkGAEgASgJEhMKC3Rvb2xfdXNlX2lkGAIgASgJEhEKCXRvb2xfbmFtZRgDIAEoCRINCgV0aXRsZRgEIAEoCRISCgppbnB1dF9qc29uGAUgASgJEhQKDGlucHV0X2RpZ2VzdBgGIAEoCRIMCgRkaWZmGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIeCgVsZXZlbBgJIAEoDjIPLnRvb2xkLnYxLkxldmVsEikKC3N1Z2dlc3Rpb25zGAogAygLMhQudG9vbGQudjEuU3VnZ2VzdGlvbhIrCgdleHBpcmVzGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIhCgdncm91bmRzGAwgAygLMhAudG9vbGQudjEuR3JvdW5kEg8KB2VmZmVjdHMYDSADKAkSGAoQZm9ybV9zY2hlbWFfanNvbhgOIAEoCRIoCgpjb25uZWN0aW9uGA8gASgLMhQudG9vbGQudjEuQ29ubmVjdGlvbhImCgZzZWNyZXQYECABKAsyFi50b29sZC52MS5TZWNyZXRQcm9tcHQiMAoMU2VjcmV0UHJvbXB0Eg8KB3Byb2dyYW0YASABKAkSDwoHY29tbWFuZBgCIAEoCSI5CgpDb25uZWN0aW9uEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRIPCgdwcm9ncmFtGAMgASgJIk0KEVF1ZXN0aW9uV2l0aGRyYXduEhMKC3F1ZXN0aW9uX2lkGAEgASgJEhMKC3Rvb2xfdXNlX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSKoAQoHU3RhcnRlZBITCgt0b29sX3VzZV9pZBgBIAEoCRImCgdzYW5kYm94GAIgASgOMhUudG9vbGQudjEuU2FuZGJveFRpZXISHgoFbGV2ZWwYAyABKA4yDy50b29sZC52MS5MZXZlbBIOCgZyZWFzb24YBCABKAkSIQoHZ3JvdW5kcxgFIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBINCgVhc2tlZBgGIAEoCCLyAQoIUHJvZ3Jlc3MSEwoLdG9vbF91c2VfaWQYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEioKB2VsYXBzZWQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoGb3V0cHV0GAQgASgLMhUudG9vbGQudjEuT3V0cHV0Q2h1bmtIABIeCgRzdGVwGAUgASgLMg4udG9vbGQudjEuU3RlcEgAEhIKCnNlc3Npb25faWQYBiABKAkSDwoHdHVybl9pZBgHIAEoCRIaChJwYXJlbnRfdG9vbF91c2VfaWQYCCABKAlCCAoGdXBkYXRlInkKC091dHB1dENodW5rEiIKB2NoYW5uZWwYASABKA4yES50b29sZC52MS5DaGFubmVsEg4KBm9mZnNldBgCIAEoBBIOCgR0ZXh0GAMgASgJSAASDQoDcmF3GAQgASgMSAASDwoHc2tpcHBlZBgFIAEoBEIGCgRkYXRhIjQKBFN0ZXASDwoHbWVzc2FnZRgBIAEoCRIMCgRkb25lGAIgASgDEg0KBXRvdGFsGAMgASgDIocBCgdDb250ZW50Eg4KBHRleHQYASABKAlIABIfCgVpbWFnZRgCIAEoCzIOLnRvb2xkLnYxLkJsb2JIABIiCghkb2N1bWVudBgDIAEoCzIOLnRvb2xkLnYxLkJsb2JIABIeCgRsaW5rGAQgASgLMg4udG9vbGQudjEuTGlua0gAQgcKBWJsb2NrIigKBEJsb2ISEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIiEKBExpbmsSCwoDdXJpGAEgASgJEgwKBG5hbWUYAiABKAkiXwoFRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg0KBWZpZWxkGAMgASgJEigKB2RldGFpbHMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0It0BCgVVc2FnZRIpCgZ3YWl0ZWQYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKAoFYXNrZWQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoDcmFuGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG91dHB1dF9ieXRlcxgEIAEoBBIZChFwZWFrX21lbW9yeV9ieXRlcxgFIAEoBBImCgdzYW5kYm94GAYgASgOMhUudG9vbGQudjEuU2FuZGJveFRpZXIiQwoFU3BpbGwSDAoEcGF0aBgBIAEoCRIVCg1vbWl0dGVkX2J5dGVzGAIgASgEEhUKDW9taXR0ZWRfbGluZXMYAyABKAQi2AIKClRvb2xSZXN1bHQSEwoLdG9vbF91c2VfaWQYASABKAkSDQoFaW5kZXgYAiABKA0SEAoIaXNfZXJyb3IYAyABKAgSIgoHb3V0Y29tZRgEIAEoDjIRLnRvb2xkLnYxLk91dGNvbWUSIgoHY29udGVudBgFIAMoCzIRLnRvb2xkLnYxLkNvbnRlbnQSHgoFZXJyb3IYBiABKAsyDy50b29sZC52MS5FcnJvchIrCgpzdHJ1Y3R1cmVkGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIeCgV1c2FnZRgIIAEoCzIPLnRvb2xkLnYxLlVzYWdlEh4KBXNwaWxsGAkgASgLMg8udG9vbGQudjEuU3BpbGwSKgoLY29uZmluZW1lbnQYCiABKAsyFS50b29sZC52MS5Db25maW5lbWVudBITCgtuYXRpdmVfanNvbhgLIAEoCSJxCgtDb25maW5lbWVudBIjCgR0aWVyGAEgASgOMhUudG9vbGQudjEuU2FuZGJveFRpZXISEwoLbm90X2NvdmVyZWQYAiADKAkSKAoHZGVuaWFscxgDIAMoCzIXLnRvb2xkLnYxLlNhbmRib3hEZW5pYWwiYgoNU2FuZGJveERlbmlhbBIRCglvcGVyYXRpb24YASABKAkSDgoGdGFyZ2V0GAIgASgJEg0KBWNvdW50GAMgASgNEg0KBWFsbG93GAQgASgJEhAKCG1vdmVkX3RvGAUgASgJIvgBCglUdXJuRW5kZWQSDQoFY2FsbHMYASABKA0SMwoIb3V0Y29tZXMYAiADKAsyIS50b29sZC52MS5UdXJuRW5kZWQuT3V0Y29tZXNFbnRyeRIPCgdiYXRjaGVzGAMgASgNEicKBHdhbGwYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoEd29yaxgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtpbnRlcnJ1cHRlZBgGIAEoCBovCg1PdXRjb21lc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAEiRgoNQ2xpZW50VG9vbFVzZRITCgt0b29sX3VzZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhIKCmlucHV0X2pzb24YAyABKAkiNwoQQ2xpZW50VG9vbENhbmNlbBITCgt0b29sX3VzZV9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiYwoKQnVmZmVyRWRpdBITCgt0b29sX3VzZV9pZBgBIAEoCRIMCgRwYXRoGAIgASgJEg8KB3ZlcnNpb24YAyABKAMSIQoFZWRpdHMYBCADKAsyEi50b29sZC52MS5UZXh0RWRpdCI4CghUZXh0RWRpdBIOCgZvZmZzZXQYASABKAQSDgoGbGVuZ3RoGAIgASgEEgwKBHRleHQYAyABKAkiMQoLU2F2ZUJ1ZmZlcnMSEwoLdG9vbF91c2VfaWQYASABKAkSDQoFcGF0aHMYAiADKAkiZgoGTm90aWNlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRITCgt0b29sX3VzZV9pZBgDIAEoCRIoCgdkZXRhaWxzGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCKBAgoOU2Vzc2lvbkNoYW5nZWQSGQoRd29ya2luZ19kaXJlY3RvcnkYASABKAkSEAoIZXhwb3J0ZWQYAiADKAkSEgoKdW5leHBvcnRlZBgDIAMoCRIdCgV0b2RvcxgEIAMoCzIOLnRvb2xkLnYxLlRvZG8SFQoNdG9kb3NfY2hhbmdlZBgFIAEoCBIxCg9wZXJtaXNzaW9uX21vZGUYBiABKA4yGC50b29sZC52MS5QZXJtaXNzaW9uTW9kZRIOCgZjbG9zZWQYByABKAgSHAoEcGVlchgIIAEoCzIOLnRvb2xkLnYxLlBlZXISFwoPYWN0aXZhdGVkX3Rvb2xzGAkgAygJIlMKBFBlZXISCwoDdWlkGAEgASgNEhMKC2NsaWVudF9uYW1lGAIgASgJEhYKDmNsaWVudF92ZXJzaW9uGAMgASgJEhEKCXByaW5jaXBhbBgEIAEoCSI8CgRUb2RvEg8KB2NvbnRlbnQYASABKAkSDgoGc3RhdHVzGAIgASgJEhMKC2FjdGl2ZV9mb3JtGAMgASgJKssBCgtNb2RlbEZvcm1hdBIcChhNT0RFTF9GT1JNQVRfVU5TUEVDSUZJRUQQABIaChZNT0RFTF9GT1JNQVRfQU5USFJPUElDEAESHAoYTU9ERUxfRk9STUFUX09QRU5BSV9DSEFUEAISIQodTU9ERUxfRk9STUFUX09QRU5BSV9SRVNQT05TRVMQAxIhCh1NT0RFTF9GT1JNQVRfQU5USFJPUElDX05BVElWRRAEEh4KGk1PREVMX0ZPUk1BVF9BR0VOVF9UT09MU0VUEAUqawoFTGV2ZWwSFQoRTEVWRUxfVU5TUEVDSUZJRUQQABIOCgpMRVZFTF9TQUZFEAESEQoNTEVWRUxfQ09ORklSTRACEhMKD0xFVkVMX0RBTkdFUk9VUxADEhMKD0xFVkVMX0ZPUkJJRERFThAEKnAKC1NhbmRib3hUaWVyEhwKGFNBTkRCT1hfVElFUl9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfVElFUl9OT05FEAESFQoRU0FOREJPWF9USUVSX0ZBU1QQAhIVChFTQU5EQk9YX1RJRVJfRlVMTBADKkoKB0NoYW5uZWwSFwoTQ0hBTk5FTF9VTlNQRUNJRklFRBAAEhIKDkNIQU5ORUxfU1RET1VUEAESEgoOQ0hBTk5FTF9TVERFUlIQAirhAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASDgoKT1VUQ09NRV9PSxABEhEKDU9VVENPTUVfRVJST1IQAhITCg9PVVRDT01FX0lOVkFMSUQQAxISCg5PVVRDT01FX0RFTklFRBAEEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAUSEwoPT1VUQ09NRV9BQk9SVEVEEAYSFQoRT1VUQ09NRV9USU1FRF9PVVQQBxIXChNPVVRDT01FX0lOVEVSUlVQVEVEEAgSFQoRT1VUQ09NRV9ESVNDQVJERUQQCUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toold_v1_options]);
 
 /**
  * One event of a session. Events with a seq are records: journaled, numbered without gaps, and sent to every attached
@@ -673,6 +673,15 @@ export type Question = Message<"toold.v1.Question"> & {
    * @generated from field: toold.v1.Connection connection = 15;
    */
   connection?: Connection | undefined;
+
+  /**
+   * Set when a program on the terminal of a running call, or of the background task that it has left, waits for a line
+   * that the terminal does not show. An ALLOW brings it in Answer.secret; without a secret it is refused. A client asks for
+   * it unseen and names the program. A DENY types Ctrl-C. form_schema_json is "{}" then.
+   *
+   * @generated from field: toold.v1.SecretPrompt secret = 16;
+   */
+  secret?: SecretPrompt | undefined;
 };
 
 /**
@@ -681,6 +690,34 @@ export type Question = Message<"toold.v1.Question"> & {
  */
 export const QuestionSchema: GenMessage<Question> = /*@__PURE__*/
   messageDesc(file_toold_v1_event, 7);
+
+/**
+ * A program that waits for a line which its terminal does not show.
+ *
+ * @generated from message toold.v1.SecretPrompt
+ */
+export type SecretPrompt = Message<"toold.v1.SecretPrompt"> & {
+  /**
+   * The path of its executable, which lies where nothing of the session can write. Of another user's program only its name.
+   *
+   * @generated from field: string program = 1;
+   */
+  program: string;
+
+  /**
+   * Its command line, as the program states it.
+   *
+   * @generated from field: string command = 2;
+   */
+  command: string;
+};
+
+/**
+ * Describes the message toold.v1.SecretPrompt.
+ * Use `create(SecretPromptSchema)` to create a new message.
+ */
+export const SecretPromptSchema: GenMessage<SecretPrompt> = /*@__PURE__*/
+  messageDesc(file_toold_v1_event, 8);
 
 /**
  * A host to which a process is about to connect.
@@ -715,7 +752,7 @@ export type Connection = Message<"toold.v1.Connection"> & {
  * Use `create(ConnectionSchema)` to create a new message.
  */
 export const ConnectionSchema: GenMessage<Connection> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 8);
+  messageDesc(file_toold_v1_event, 9);
 
 /**
  * A question no longer matters: it was answered elsewhere, its call has ended, settings decide it by now, or nothing
@@ -751,7 +788,7 @@ export type QuestionWithdrawn = Message<"toold.v1.QuestionWithdrawn"> & {
  * Use `create(QuestionWithdrawnSchema)` to create a new message.
  */
 export const QuestionWithdrawnSchema: GenMessage<QuestionWithdrawn> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 9);
+  messageDesc(file_toold_v1_event, 10);
 
 /**
  * A call begins to act. Synced to disk before the act, unless the call is read-only.
@@ -807,7 +844,7 @@ export type Started = Message<"toold.v1.Started"> & {
  * Use `create(StartedSchema)` to create a new message.
  */
 export const StartedSchema: GenMessage<Started> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 10);
+  messageDesc(file_toold_v1_event, 11);
 
 /**
  * A running call's newest state. Never sent after the call's result; a slow client gets fewer and larger ones.
@@ -886,7 +923,7 @@ export type Progress = Message<"toold.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 11);
+  messageDesc(file_toold_v1_event, 12);
 
 /**
  * A stretch of one channel's output, at most 30 KiB.
@@ -944,7 +981,7 @@ export type OutputChunk = Message<"toold.v1.OutputChunk"> & {
  * Use `create(OutputChunkSchema)` to create a new message.
  */
 export const OutputChunkSchema: GenMessage<OutputChunk> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 12);
+  messageDesc(file_toold_v1_event, 13);
 
 /**
  * How far a call has come.
@@ -979,7 +1016,7 @@ export type Step = Message<"toold.v1.Step"> & {
  * Use `create(StepSchema)` to create a new message.
  */
 export const StepSchema: GenMessage<Step> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 13);
+  messageDesc(file_toold_v1_event, 14);
 
 /**
  * A block of content.
@@ -1032,7 +1069,7 @@ export type Content = Message<"toold.v1.Content"> & {
  * Use `create(ContentSchema)` to create a new message.
  */
 export const ContentSchema: GenMessage<Content> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 14);
+  messageDesc(file_toold_v1_event, 15);
 
 /**
  * Bytes with their media type.
@@ -1060,7 +1097,7 @@ export type Blob = Message<"toold.v1.Blob"> & {
  * Use `create(BlobSchema)` to create a new message.
  */
 export const BlobSchema: GenMessage<Blob> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 15);
+  messageDesc(file_toold_v1_event, 16);
 
 /**
  * A resource by address.
@@ -1088,7 +1125,7 @@ export type Link = Message<"toold.v1.Link"> & {
  * Use `create(LinkSchema)` to create a new message.
  */
 export const LinkSchema: GenMessage<Link> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 16);
+  messageDesc(file_toold_v1_event, 17);
 
 /**
  * What was wrong. docs/errors.md lists the codes, each with what to do about it.
@@ -1130,7 +1167,7 @@ export type Error = Message<"toold.v1.Error"> & {
  * Use `create(ErrorSchema)` to create a new message.
  */
 export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 17);
+  messageDesc(file_toold_v1_event, 18);
 
 /**
  * What a call cost.
@@ -1186,7 +1223,7 @@ export type Usage = Message<"toold.v1.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 18);
+  messageDesc(file_toold_v1_event, 19);
 
 /**
  * What a shortened text leaves out.
@@ -1221,7 +1258,7 @@ export type Spill = Message<"toold.v1.Spill"> & {
  * Use `create(SpillSchema)` to create a new message.
  */
 export const SpillSchema: GenMessage<Spill> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 19);
+  messageDesc(file_toold_v1_event, 20);
 
 /**
  * A call has ended. Exactly one per accepted tool use; nothing follows it for that id.
@@ -1313,7 +1350,7 @@ export type ToolResult = Message<"toold.v1.ToolResult"> & {
  * Use `create(ToolResultSchema)` to create a new message.
  */
 export const ToolResultSchema: GenMessage<ToolResult> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 20);
+  messageDesc(file_toold_v1_event, 21);
 
 /**
  * How processes are confined, and what that has kept them from.
@@ -1348,7 +1385,7 @@ export type Confinement = Message<"toold.v1.Confinement"> & {
  * Use `create(ConfinementSchema)` to create a new message.
  */
 export const ConfinementSchema: GenMessage<Confinement> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 21);
+  messageDesc(file_toold_v1_event, 22);
 
 /**
  * Something that the sandbox did not let be done.
@@ -1398,7 +1435,7 @@ export type SandboxDenial = Message<"toold.v1.SandboxDenial"> & {
  * Use `create(SandboxDenialSchema)` to create a new message.
  */
 export const SandboxDenialSchema: GenMessage<SandboxDenial> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 22);
+  messageDesc(file_toold_v1_event, 23);
 
 /**
  * A turn has ended: EndTurn has arrived and each of its calls has ended.
@@ -1455,7 +1492,7 @@ export type TurnEnded = Message<"toold.v1.TurnEnded"> & {
  * Use `create(TurnEndedSchema)` to create a new message.
  */
 export const TurnEndedSchema: GenMessage<TurnEnded> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 23);
+  messageDesc(file_toold_v1_event, 24);
 
 /**
  * The client is to run a tool of its own, and to answer with one ClientToolResult.
@@ -1490,7 +1527,7 @@ export type ClientToolUse = Message<"toold.v1.ClientToolUse"> & {
  * Use `create(ClientToolUseSchema)` to create a new message.
  */
 export const ClientToolUseSchema: GenMessage<ClientToolUse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 24);
+  messageDesc(file_toold_v1_event, 25);
 
 /**
  * The client is to stop a tool of its own. It need not answer.
@@ -1518,7 +1555,7 @@ export type ClientToolCancel = Message<"toold.v1.ClientToolCancel"> & {
  * Use `create(ClientToolCancelSchema)` to create a new message.
  */
 export const ClientToolCancelSchema: GenMessage<ClientToolCancel> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 25);
+  messageDesc(file_toold_v1_event, 26);
 
 /**
  * The client is to edit a buffer instead of the file, and to answer with BufferEdited. Each edit's place counts in the
@@ -1562,7 +1599,7 @@ export type BufferEdit = Message<"toold.v1.BufferEdit"> & {
  * Use `create(BufferEditSchema)` to create a new message.
  */
 export const BufferEditSchema: GenMessage<BufferEdit> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 26);
+  messageDesc(file_toold_v1_event, 27);
 
 /**
  * Replaces a stretch of a text.
@@ -1597,7 +1634,7 @@ export type TextEdit = Message<"toold.v1.TextEdit"> & {
  * Use `create(TextEditSchema)` to create a new message.
  */
 export const TextEditSchema: GenMessage<TextEdit> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 27);
+  messageDesc(file_toold_v1_event, 28);
 
 /**
  * The client must save its unsaved buffers, since a process that sees the disk is about to start, and to answer with
@@ -1626,7 +1663,7 @@ export type SaveBuffers = Message<"toold.v1.SaveBuffers"> & {
  * Use `create(SaveBuffersSchema)` to create a new message.
  */
 export const SaveBuffersSchema: GenMessage<SaveBuffers> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 28);
+  messageDesc(file_toold_v1_event, 29);
 
 /**
  * Something that clients should be notified of.
@@ -1668,7 +1705,7 @@ export type Notice = Message<"toold.v1.Notice"> & {
  * Use `create(NoticeSchema)` to create a new message.
  */
 export const NoticeSchema: GenMessage<Notice> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 29);
+  messageDesc(file_toold_v1_event, 30);
 
 /**
  * The session's state has changed. Only what has changed is set.
@@ -1745,7 +1782,7 @@ export type SessionChanged = Message<"toold.v1.SessionChanged"> & {
  * Use `create(SessionChangedSchema)` to create a new message.
  */
 export const SessionChangedSchema: GenMessage<SessionChanged> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 30);
+  messageDesc(file_toold_v1_event, 31);
 
 /**
  * Who uses a session.
@@ -1787,7 +1824,7 @@ export type Peer = Message<"toold.v1.Peer"> & {
  * Use `create(PeerSchema)` to create a new message.
  */
 export const PeerSchema: GenMessage<Peer> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 31);
+  messageDesc(file_toold_v1_event, 32);
 
 /**
  * One entry of the todo list.
@@ -1822,7 +1859,7 @@ export type Todo = Message<"toold.v1.Todo"> & {
  * Use `create(TodoSchema)` to create a new message.
  */
 export const TodoSchema: GenMessage<Todo> = /*@__PURE__*/
-  messageDesc(file_toold_v1_event, 32);
+  messageDesc(file_toold_v1_event, 33);
 
 /**
  * The form in which a model API has its messages.

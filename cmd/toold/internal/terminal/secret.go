@@ -1,0 +1,34 @@
+// Lines that a program wants to read unseen: asked for without showing what is typed.
+
+package terminal
+
+import (
+	"context"
+	"strings"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// secret asks for the line that a program reads unseen; nil when ctx ended first. An empty line is a no.
+func (p *Prompter) secret(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
+	shown, err := hideInput(p.terminal)
+	if err != nil {
+		return reply(q, tooldv1.Decision_DECISION_DENY, "The terminal cannot hide what is typed.")
+	}
+	defer shown()
+	p.tell(p.ink.Strong.Render("For "+VisibleLine(q.GetSecret().GetProgram())) + " (not shown; an empty line refuses): ")
+	line, err := p.line()
+	p.tell("\n")
+	switch secret := strings.TrimRight(line, "\r\n"); {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return noAnswer(q)
+	case secret == "":
+		return reply(q, tooldv1.Decision_DECISION_DENY, "")
+	default:
+		answer := reply(q, tooldv1.Decision_DECISION_ALLOW, "")
+		answer.Secret = secret
+		return answer
+	}
+}
