@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/tooltest/ownspace"
 )
 
@@ -133,4 +134,71 @@ func TestTerminalIsKilled(t *testing.T) {
 	}
 	c.interactive("bash --norc -i ")
 	h.stop()
+}
+
+// TestTerminalNeverWaitsForItsProgram: a program that asks the terminal for its place and reads no answer is shown and ends all the same.
+func TestTerminalNeverWaitsForItsProgram(t *testing.T) {
+	c := serve(t).join("s", free())
+	text := c.do("a", "Bash", `{"command":"for i in {1..5000}; do printf '\\033[6n'; done; echo shown","pty":true}`).GetContent()[0].GetText()
+	if !strings.Contains(text, "shown") {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestTerminalIsJudgedAsAnything: what is typed is not known when a command with a terminal starts, so no rule about commands allows it,
+// and typing is asked about by itself.
+func TestTerminalIsJudgedAsAnything(t *testing.T) {
+	h := prepare(t)
+	h.rules(`"allow": ["Bash(cat *)", "Bash(echo *)"]`)
+	h.start()
+	c := h.join("s", &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK.Enum()})
+	for id, want := range map[string]tooldv1.Outcome{
+		`{"command":"echo hi"}`:            tooldv1.Outcome_OUTCOME_OK,
+		`{"command":"echo hi","pty":true}`: tooldv1.Outcome_OUTCOME_DENIED,
+		`{"command":"cat f","pty":true}`:   tooldv1.Outcome_OUTCOME_DENIED,
+		`{"command":"git log","pty":true}`: tooldv1.Outcome_OUTCOME_DENIED,
+		`{"command":"bash -i","pty":true}`: tooldv1.Outcome_OUTCOME_DENIED,
+		`{"command":"true","pty":true}`:    tooldv1.Outcome_OUTCOME_DENIED,
+		`{"command":"true","pty":false}`:   tooldv1.Outcome_OUTCOME_OK,
+	} {
+		if got := c.do(id, "Bash", id).GetOutcome(); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	for rules, want := range map[string]string{
+		`"allow": ["Bash"]`:              "OUTCOME_DENIED",
+		`"allow": ["Bash", "BashInput"]`: "OUTCOME_OK",
+	} {
+		h := prepare(t)
+		h.rules(rules)
+		h.start()
+		p := h.join("s", &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK.Enum()}).interactive("bash --norc -i")
+		input, _ := json.Marshal(map[string]any{"bash_id": p.task, "chars": "touch made\n"})
+		result := p.do("typed", "BashInput", string(input))
+		if got := result.GetOutcome().String(); got != want {
+			t.Errorf("%s: %s, want %s: %s", rules, got, want, result.GetError().GetMessage())
+		}
+		if _, err := os.Stat(h.root + "/made"); (err == nil) != (want == "OUTCOME_OK") {
+			t.Errorf("%s: the file: %v", rules, err)
+		}
+	}
+}
+
+// TestTerminalBesideDeny: a command that could be typed whatever the rules say is not allowed by a rule where one denies commands.
+func TestTerminalBesideDeny(t *testing.T) {
+	h := prepare(t)
+	h.rules(`"allow": ["Bash", "BashInput"], "deny": ["Bash(touch *)"]`)
+	h.start()
+	c := h.join("s", &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_DONT_ASK.Enum()})
+	if got := c.do("a", "Bash", `{"command":"bash --norc -i","pty":true}`).GetOutcome(); got != tooldv1.Outcome_OUTCOME_DENIED {
+		t.Error(got)
+	}
+}
+
+// rules writes the settings file of a daemon that has not started.
+func (h *house) rules(rules string) {
+	h.t.Helper()
+	if err := os.WriteFile(h.settings, []byte(`{"permissions": {`+rules+`}}`), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
 }

@@ -79,9 +79,30 @@ func (t *Terminal) Follow(p *sandbox.Process, ask Ask) {
 	go t.watch()
 }
 
-// respond types what the screen answers, such as where its cursor is.
+// maxAnswers is how many answers of the screen wait for a program that does not read them.
+const maxAnswers = 64
+
+// respond types what the screen answers, such as where its cursor is. What a program asks for and does not read is dropped: the
+// screen writes its answers while Write holds it, so it must never wait for a program.
 func (t *Terminal) respond() {
-	_, _ = io.Copy(t.process.Terminal(), t.screen) // until it is closed
+	answers := make(chan []byte, maxAnswers)
+	defer close(answers)
+	go func() {
+		for answer := range answers {
+			_, _ = t.process.Terminal().Write(answer) // the program has gone
+		}
+	}()
+	for {
+		answer := make([]byte, 256)
+		n, err := t.screen.Read(answer)
+		if err != nil {
+			return
+		}
+		select {
+		case answers <- answer[:n]:
+		default:
+		}
+	}
 }
 
 // watch looks for hidden prompts until the process has ended.
@@ -107,7 +128,7 @@ func (t *Terminal) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, _ = t.screen.Write(t.hidden.rest())
-	_ = t.screen.Close()
+	_ = t.screen.InputPipe().(io.Closer).Close() // Close of the screen itself races with Read
 }
 
 // Type types text, as from a keyboard. While a user is asked for a hidden line it types only Ctrl-C.
