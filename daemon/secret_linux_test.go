@@ -62,14 +62,26 @@ func installAsking(t *testing.T) string {
 
 const hiddenLine = "Xq7correct-horse-9battery"
 
-// secretQuestion waits for the question about a hidden line.
+// secretQuestion waits for the question about a hidden line that is put when the call has ended: a command that asks goes
+// on as a background task.
 func (c *conversation) secretQuestion() *tooldv1.Question {
 	c.t.Helper()
 	for {
-		if q := c.until("").GetQuestion(); q.GetSecret() != nil {
+		if q := c.until("").GetQuestion(); q.GetSecret() != nil && q.GetToolUseId() == "" {
 			return q
 		}
 	}
+}
+
+// resultOf returns the result of a call, which may have come already.
+func (c *conversation) resultOf(id string) *tooldv1.ToolResult {
+	c.t.Helper()
+	for _, e := range c.events {
+		if r := e.GetToolResult(); r.GetToolUseId() == id {
+			return r
+		}
+	}
+	return c.until(id + " ").GetToolResult()
 }
 
 func TestSecretReachesTheTerminalOnly(t *testing.T) {
@@ -91,8 +103,8 @@ func TestSecretReachesTheTerminalOnly(t *testing.T) {
 	answer("")
 	for c.until("").GetNotice().GetCode() != "secret_needed" {
 	}
+	result := c.resultOf("ask")
 	answer(hiddenLine)
-	result := c.results()["ask"]
 	task := result.GetStructured().GetFields()["task_id"].GetStringValue()
 	p := &interactiveProgram{conversation: c, task: task, last: result.GetContent()[0].GetText()}
 	if task != "" {
@@ -158,7 +170,7 @@ func TestSecretDeclined(t *testing.T) {
 	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: &tooldv1.Answer{
 		QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_DENY,
 	}}})
-	result := c.results()["ask"]
+	result := c.resultOf("ask")
 	if task := result.GetStructured().GetFields()["task_id"].GetStringValue(); task != "" {
 		(&interactiveProgram{conversation: c, task: task}).types("", "has ended by signal SIGINT")
 	} else if text := result.GetContent()[0].GetText(); !strings.HasPrefix(text, "Ended by signal SIGINT") {

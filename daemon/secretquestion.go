@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unicode"
 
@@ -17,8 +18,18 @@ import (
 // maxSecret is the longest secret, in bytes. A terminal takes 4,095 for a line.
 const maxSecret = 1024
 
-// AskSecret puts the question and waits for the line. It is withdrawn when ctx ends.
+// AskSecret puts the question and waits for the line. It is withdrawn when ctx ends, and put again when its call
+// has ended and the program still waits: a command on a terminal goes on as a background task.
 func (ask *asker) AskSecret(ctx context.Context, c *pipeline.Call, q pipeline.Question) ([]byte, error) {
+	secret, err := ask.askSecret(ctx, c, &c.Use, q)
+	for errors.Is(err, errMoot) && ctx.Err() == nil {
+		secret, err = ask.askSecret(ctx, c, nil, q)
+	}
+	return secret, err
+}
+
+// askSecret puts the question once. use is nil if its call has ended. The error is errMoot if it was withdrawn.
+func (ask *asker) askSecret(ctx context.Context, c *pipeline.Call, use *pipeline.Use, q pipeline.Question) ([]byte, error) {
 	q.ID = newID("secret-")
 	about := subject{key: "secret:" + q.ID, keeps: keepsNothing}
 	about.answered = func(its *state, _ *fault.Error) func() {
@@ -31,7 +42,7 @@ func (ask *asker) AskSecret(ctx context.Context, c *pipeline.Call, q pipeline.Qu
 			return
 		}
 		if row := its.ledger.calls[c.Key]; row != nil && row.Open {
-			about.use = &c.Use
+			about.use = use
 		}
 		a = ask.open(its, about, q)
 	})
@@ -71,7 +82,7 @@ func (about *asked) misplacedSecret(wire *tooldv1.Answer) *apierror.Error {
 	case about.question.Secret == nil || wire.GetDecision() != tooldv1.Decision_DECISION_ALLOW:
 		return nil
 	case secret == "":
-		return apierror.Preconditionf("secret_needed", "secret", "The question asks for a line that a program reads unseen. Answer with secret, by a client that asks for it unseen, or with DENY.")
+		return apierror.Preconditionf("secret_needed", "secret", "The question asks for a line that is not shown when it is typed. Answer with secret, by a client that does not show it, or with DENY.")
 	case len(secret) > maxSecret:
 		return apierror.Invalidf("too_large", "secret", "The secret has %d bytes, but at most %d are taken.", len(secret), maxSecret)
 	case strings.ContainsFunc(secret, unicode.IsControl):
