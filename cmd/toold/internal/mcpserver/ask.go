@@ -55,6 +55,10 @@ func capabilities(client *mcp.ServerSession) *mcp.ClientCapabilities {
 // open there already is not put again: the daemon repeats those that are open when a stream is resumed.
 func (b *bridge) ask(q *tooldv1.Question, note string) {
 	client := b.client
+	if q.GetSecret() != nil {
+		b.leaveToOthers(q)
+		return
+	}
 	if known := b.elicits[q.GetQuestionId()]; known != nil && !known.answered || !canElicit(client) {
 		return
 	}
@@ -78,6 +82,19 @@ func (b *bridge) ask(q *tooldv1.Question, note string) {
 			}
 		})
 	})
+}
+
+// leaveToOthers leaves a question about a hidden line to other clients: what is typed into a form is shown, and passes
+// through the client and perhaps its model.
+func (b *bridge) leaveToOthers(q *tooldv1.Question) {
+	text := unasked(q)
+	b.Console.Say("%s", text)
+	b.log("warning", text)
+}
+
+// unasked is what the client gets instead of a form.
+func unasked(q *tooldv1.Question) string {
+	return terminal.VisibleLine(q.GetSecret().GetProgram()) + " waits for a line such as a password, which no form may carry. Answer it in a terminal with \"toold attach\", or end the program with KillShell."
 }
 
 // withdraw takes questions back from the client.

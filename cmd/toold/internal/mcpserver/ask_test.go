@@ -1,13 +1,16 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toold/toold/cmd/toold/internal/cli"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -73,4 +76,35 @@ func TestElicitationOfAForm(t *testing.T) {
 			t.Errorf("%s gives %v", c.result.Action, answer)
 		}
 	}
+}
+
+// No form asks for a password: the client gets to know where it is answered.
+func TestNoFormForASecret(t *testing.T) {
+	logged := make(chan any, 1)
+	client := mcp.NewClient(&mcp.Implementation{Name: "client"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			logged <- "it was asked"
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		},
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) { logged <- r.Params.Data },
+	})
+	near, far := mcp.NewInMemoryTransports()
+	server, err := mcp.NewServer(&mcp.Implementation{Name: "server"}, nil).Connect(t.Context(), near, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := client.Connect(t.Context(), far, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if err := session.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
+		t.Fatal(err)
+	}
+	b := &bridge{Options: Options{Console: &cli.Console{Stderr: os.Stderr}}, client: server, ctx: t.Context(), elicits: map[string]*elicited{}}
+	b.ask(&tooldv1.Question{QuestionId: "secret-1", InputDigest: "d", FormSchemaJson: "{}", Secret: &tooldv1.SecretPrompt{Program: "/usr/bin/ssh\n"}}, "")
+	if text, _ := (<-logged).(string); !strings.HasPrefix(text, "/usr/bin/ssh") || !strings.Contains(text, `"toold attach"`) || strings.Contains(text, "\n") {
+		t.Errorf("it is told %q", text)
+	}
+	b.asks.Wait()
 }
