@@ -191,7 +191,7 @@ func (s *Structured) screen(t *terminal.Terminal, room int, path string) (text s
 		text += fmt.Sprintf("[The cursor is at line %d, column %d of the screen.]\n", v.Line, v.Column)
 	}
 	if v.Asking {
-		text += "[The program wants to read something unseen, and the user is being asked for it. It will not be shown here.]\n"
+		text += "[The program waits for a line that is not shown, and the user is being asked for it. It will not be shown here.]\n"
 	}
 	return text, spill
 }

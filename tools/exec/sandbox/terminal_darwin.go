@@ -23,5 +23,8 @@ func (t *Terminal) Prompt() (Prompt, bool) { return Prompt{}, false }
 // Hidden reports that it is not known whether what is typed is shown.
 func (t *Terminal) Hidden() bool { return false }
 
+// Forget does nothing.
+func (t *Terminal) Forget() error { return nil }
+
 // Waits reports that it is not known whether a program waits for input.
 func (t *Terminal) Waits() (reading, polling bool) { return false, false }

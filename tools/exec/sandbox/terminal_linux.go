@@ -112,6 +112,18 @@ func (t *Terminal) state() (group int, hidden bool) {
 	return group, hidden && err == nil
 }
 
+// Forget drops what was typed and not read.
+func (t *Terminal) Forget() error {
+	return t.control(func(fd int) error {
+		near, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		if errno != 0 {
+			return errno
+		}
+		defer unix.Close(int(near))
+		return unix.IoctlSetInt(int(near), unix.TCFLSH, unix.TCIFLUSH)
+	})
+}
+
 // Waits reports whether a program in the foreground reads from the terminal, and whether one that has
 // it open polls, for input or for something else.
 func (t *Terminal) Waits() (reading, waiting bool) {
@@ -151,7 +163,7 @@ func (t *Terminal) use(m member) (found use) {
 	for _, name := range tasks {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			if m.isOthers() { // of another user: what it does is not shown
+			if m.hides() {
 				return reads
 			}
 			continue
@@ -171,10 +183,27 @@ func (t *Terminal) use(m member) (found use) {
 	return found
 }
 
-// isOthers reports whether the process belongs to another user than the daemon: a setuid program.
-func (m member) isOthers() bool {
+// hides reports whether the kernel does not show what the process does: it is a setuid program, or has made
+// itself undumpable, as any program can.
+func (m member) hides() bool {
 	var info unix.Stat_t
 	return unix.Stat(fmt.Sprintf("/proc/%d", m.pid), &info) == nil && int(info.Uid) != os.Geteuid()
+}
+
+// isRoots reports whether the process acts as root and the daemon does not: what the user has written cannot
+// become that. Other users' numbers prove nothing, since a user may have some for user namespaces.
+func (m member) isRoots() bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
+	if err != nil || os.Geteuid() == 0 {
+		return false
+	}
+	for line := range strings.Lines(string(status)) {
+		if ids, is := strings.CutPrefix(line, "Uid:"); is {
+			fields := strings.Fields(ids) // real, effective, saved, of the file system
+			return len(fields) == 4 && fields[1] == "0"
+		}
+	}
+	return false
 }
 
 // isAt reports whether the descriptor, as /proc writes an argument, is the terminal.
@@ -203,9 +232,9 @@ func (t *Terminal) isTerminal(name string) bool {
 // neither it nor what it has loaded lies where the tree may write.
 func (p *Process) foreign(pid int) (program string, ok bool) {
 	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
+	if err != nil { // a confined program cannot become another user
 		m, err := look(pid)
-		return m.comm, err == nil && m.isOthers()
+		return m.comm, err == nil && p.confine.instance == nil && m.isRoots()
 	}
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil || !p.keeps(program) {

@@ -110,12 +110,17 @@ func (p started) await(t *testing.T, is func(*Terminal) bool) {
 	}
 }
 
-// asking is a program that asks for a hidden line on /dev/tty.
+// asking is a program that asks for a hidden line on /dev/tty. With an argument it takes that name and makes itself undumpable.
 const asking = `package main
 
-import ("fmt"; "os"; "os/exec")
+import ("fmt"; "os"; "os/exec"; "syscall"; "unsafe")
 
 func main() {
+	if len(os.Args) > 1 {
+		const setDumpable, setName = 4, 15
+		syscall.AllThreadsSyscall(syscall.SYS_PRCTL, setName, uintptr(unsafe.Pointer(&[]byte(os.Args[1]+"\x00")[0])), 0)
+		syscall.AllThreadsSyscall(syscall.SYS_PRCTL, setDumpable, 0, 0)
+	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil { fmt.Println(err); os.Exit(1) }
 	stty := func(mode string) { c := exec.Command("stty", mode); c.Stdin = tty; if err := c.Run(); err != nil { fmt.Println(err); os.Exit(2) } }
@@ -164,8 +169,10 @@ func TestTerminalPrompt(t *testing.T) {
 		} else if !ok || prompt.Program != outside {
 			t.Errorf("%+v, %v", prompt, ok)
 		}
-		if _, err := p.Terminal().Write([]byte("sesame\n")); err != nil {
-			t.Fatal(err)
+		_, err := p.Terminal().Write([]byte("typed ahead"))
+		err = errors.Join(err, p.Terminal().Forget())
+		if _, wrote := p.Terminal().Write([]byte("sesame\n")); errors.Join(err, wrote) != nil {
+			t.Fatal(err, wrote)
 		}
 		if exit := p.Wait(); exit.Code != 0 || !strings.HasSuffix(p.out.String(), "Password: \r\ngot \"sesame\"\r\n") {
 			t.Errorf("%+v, %q", exit, p.out)
@@ -173,14 +180,15 @@ func TestTerminalPrompt(t *testing.T) {
 
 		for name, script := range map[string]string{
 			"of the workspace":      inside,
+			"in sudo's name":        inside + " sudo",
 			"beside another reader": "setsid cat <&0 & " + outside,
 		} {
 			p := s.onTerminal(t, r, script)
 			p.await(t, hides)
-			if prompt, ok := p.Terminal().Prompt(); ok && name == "of the workspace" {
+			if prompt, ok := p.Terminal().Prompt(); ok && name != "beside another reader" {
 				t.Errorf("%s: %+v", name, prompt)
 			}
-			if name != "of the workspace" {
+			if name == "beside another reader" {
 				p.await(t, func(term *Terminal) bool { _, ok := term.Prompt(); return !ok })
 			}
 			p.Stop()

@@ -52,6 +52,7 @@ func (t *Terminal) serve(s *served) {
 	}
 	s.any, s.printed = true, printed
 	t.hidden.add(secret)
+	_ = t.process.Terminal().Forget() // what was typed ahead would become the beginning of the line
 	_, _ = t.process.Terminal().Write(append(slices.Clone(secret), '\n'))
 }
 

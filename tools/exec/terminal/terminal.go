@@ -28,8 +28,8 @@ const (
 	maxPassed = 5000
 )
 
-// ErrAsking is the error of Type while a user is asked for a hidden line.
-var ErrAsking = errors.New("the user is being asked for what this program wants to read unseen")
+// ErrAsking is the error of Type while a program waits for a hidden line, which only a user may type.
+var ErrAsking = errors.New("the program waits for a line that is not shown, and the user is asked for it")
 
 // An Ask asks a user for the hidden line that a program waits for, until ctx ends. ok is false if
 // there is none.
@@ -131,11 +131,11 @@ func (t *Terminal) close() {
 	_ = t.screen.InputPipe().(io.Closer).Close() // Close of the screen itself races with Read
 }
 
-// Type types text, as from a keyboard. While a user is asked for a hidden line it types only Ctrl-C.
+// Type types text, as from a keyboard. While a program waits for a hidden line it types only Ctrl-C.
 func (t *Terminal) Type(text string) error {
 	t.typing.Lock()
 	defer t.typing.Unlock()
-	if t.isAsking() && text != "\x03" {
+	if text != "\x03" && (t.isAsking() || t.pends()) {
 		return ErrAsking
 	}
 	_, err := t.process.Terminal().Write([]byte(text))
@@ -208,7 +208,7 @@ func (t *Terminal) AwaitAnswer(ctx context.Context) {
 	}
 }
 
-// pends reports whether a user is about to be asked.
+// pends reports whether a program waits for a hidden line that a user may be asked for.
 func (t *Terminal) pends() bool {
 	if t.ask == nil || !t.process.Terminal().Hidden() {
 		return false

@@ -1,4 +1,4 @@
-// Lines that a program wants to read unseen: asked for without showing what is typed.
+// Lines such as passwords, which are not shown when they are typed.
 
 package terminal
 
@@ -9,7 +9,7 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// secret asks for the line that a program reads unseen; nil when ctx ended first. An empty line is a no.
+// secret asks for the line, and does not show it; nil when ctx ended first. An empty line is a no.
 func (p *Prompter) secret(ctx context.Context, q *tooldv1.Question) *tooldv1.Answer {
 	shown, err := hideInput(p.terminal)
 	if err != nil {
