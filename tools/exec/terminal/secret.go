@@ -83,8 +83,13 @@ func (t *Terminal) setAsking(is bool) {
 // mark replaces a secret.
 const mark = "[redacted]"
 
-// shortest is how many bytes of a secret's beginning, at the end of all output, are replaced too.
-const shortest = 3
+const (
+	// leastSecret is how many bytes a secret has that is replaced: fewer occur anywhere, and marks for them would
+	// destroy the screen.
+	leastSecret = 4
+	// shortest is how many bytes of a secret's beginning, at the end of all output, are replaced too.
+	shortest = 3
+)
 
 // A redactor replaces secrets in a stream of bytes, however it is cut into pieces. add may be called
 // concurrently with the other methods.
@@ -98,7 +103,7 @@ type redactor struct {
 func (r *redactor) add(secret []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(secret) == 0 {
+	if len(secret) < leastSecret {
 		return
 	}
 	r.secrets = append(r.secrets, slices.Clone(secret))
@@ -113,22 +118,35 @@ func (r *redactor) pass(p []byte) []byte {
 	if len(r.secrets) == 0 {
 		return p
 	}
-	all := append(r.held, p...)
-	for _, secret := range r.secrets {
-		all = bytes.ReplaceAll(all, secret, []byte(mark))
+	left := append(r.held, p...)
+	shown := make([]byte, 0, len(left))
+	for len(left) > 0 && !r.begins(left) {
+		n := r.at(left)
+		if n > 0 {
+			shown = append(shown, mark...)
+		} else {
+			n = 1
+			shown = append(shown, left[0])
+		}
+		left = left[n:]
 	}
-	held := 0
+	r.held = slices.Clone(left)
+	return shown
+}
+
+// at returns the length of the longest secret with which p begins; 0: it begins with none.
+func (r *redactor) at(p []byte) int {
 	for _, secret := range r.secrets {
-		for n := min(len(secret)-1, len(all)); n > held; n-- {
-			if bytes.HasSuffix(all, secret[:n]) {
-				held = n
-				break
-			}
+		if bytes.HasPrefix(p, secret) {
+			return len(secret)
 		}
 	}
-	shown := all[:len(all)-held]
-	r.held = slices.Clone(all[len(all)-held:])
-	return shown
+	return 0
+}
+
+// begins reports whether p, with what comes next, may be a secret that is not whole yet.
+func (r *redactor) begins(p []byte) bool {
+	return slices.ContainsFunc(r.secrets, func(secret []byte) bool { return len(p) < len(secret) && bytes.HasPrefix(secret, p) })
 }
 
 // rest returns what is still held back at the end.
