@@ -143,13 +143,14 @@ func (ask *asker) keepRule(k keeping) error {
 
 // mayAnswer refuses an answer of a process that belongs to what has started the session's client.
 // Each answer is logged with the process that gives it.
-func (ask *asker) mayAnswer(pid int, wire *tooldv1.Answer) *apierror.Error {
+func (ask *asker) mayAnswer(from access.Ancestry, wire *tooldv1.Answer) *apierror.Error {
+	pid := from.PID()
 	by := view(ask.s, func(its *state) access.Owner { return its.clients.owner })
 	fields := []zap.Field{
 		zap.String("session", ask.s.name), zap.String("question", convert.Short(wire.GetQuestionId())), zap.Stringer("decision", wire.GetDecision()),
 		zap.Int("pid", pid), zap.String("program", access.ProgramOf(pid)),
 	}
-	if by.Holds(pid) {
+	if by.Holds(from) {
 		ask.s.daemon.Log.Warn("an answer was refused: own_question", append(fields, zap.Int("client", by.Client.PID), zap.Int("parent", by.Parent.PID))...)
 		return apierror.Preconditionf("own_question", "", "Process %d was started by process %d, which has also started the client that the question is about. Answer from a terminal of your own, or in that client.", pid, by.Parent.PID)
 	}

@@ -244,7 +244,6 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	stop()
 	housekeeping.Wait()
 	d.server.Stop()
-	d.endpoints.dashboard.close()
 	d.life.streaming.Wait()
 	for len(failed) < len(listeners) {
 		failed = append(failed, <-served)

@@ -47,14 +47,14 @@ func (b *dashboard) open() (url string, err error) {
 	config := web.Config{
 		Services: b.d.services(),
 		Refused:  []string{"ToolService/RunTool", "DaemonService/OpenDashboard", "DaemonService/Shutdown"},
-		Admit: func(ctx context.Context, who access.Principal) context.Context {
-			return context.WithValue(ctx, admissionKey{}, admission{who, b.d.admission.arrivals.Add(1)})
+		Admit: func(ctx context.Context, grant web.Grant) context.Context {
+			return context.WithValue(ctx, admissionKey{}, admission{grant.Who, b.d.admission.arrivals.Add(1), grant.Opener})
 		},
 		Codec: newCodec(), MessageBytes: b.d.limits.MessageBytes, Rescue: b.d.rescued, Log: b.d.admission.refusals,
 	}
 	if b.d.Metrics != nil {
 		config.Metrics = b.d.Metrics.Handler()
-		if config.MetricsToken, err = access.OpenTokens(b.d.inState("metrics-tokens")); err != nil {
+		if config.MetricsToken, err = access.OpenTokens(b.d.inState("metrics-tokens"), "Who may read the metrics of toold"); err != nil {
 			return "", errors.Join(err, listener.Close())
 		}
 	}
@@ -95,5 +95,5 @@ func (x *daemonServer) OpenDashboard(ctx context.Context, _ *tooldv1.OpenDashboa
 	if err != nil {
 		return nil, apierror.New(codes.Unavailable, "no_dashboard", "The dashboard cannot be opened: %v.", err)
 	}
-	return &tooldv1.OpenDashboardResponse{Url: url, Code: x.daemon.endpoints.dashboard.server.Grant(who)}, nil
+	return &tooldv1.OpenDashboardResponse{Url: url, Code: x.daemon.endpoints.dashboard.server.Code(web.Grant{Who: who, Opener: access.AncestryOf(access.PIDOf(ctx))})}, nil
 }

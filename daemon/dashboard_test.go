@@ -324,3 +324,73 @@ func TestWatchSessions(t *testing.T) {
 	closeSession("s")
 	await(`"closed_session_id":"s"`)
 }
+
+// TestDashboardOwnQuestion: a program beside a session's client opens no page that answers its questions; it cannot answer them itself.
+func TestDashboardOwnQuestion(t *testing.T) {
+	chain := access.AncestryOf(os.Getpid())
+	if len(chain) < 2 || chain.PID() != os.Getpid() {
+		t.Fatalf("the ancestry of this process is %v", chain)
+	}
+	beside := append(access.Ancestry{{PID: 1 << 30, Start: 1}}, chain[1:]...)
+	owner := access.Owner{Client: chain[0], Parent: chain[1]}
+	if !owner.Holds(beside) || owner.Holds(chain) || owner.Holds(chain[1:]) || owner.Holds(nil) {
+		t.Errorf("an owner %v holds what does not descend from its parent, or not what does", owner)
+	}
+}
+
+// TestDashboardEnds: the end of the daemon waits for no page, and ends its stream with a reason.
+func TestDashboardEnds(t *testing.T) {
+	h := serve(t)
+	b := h.browser(t)
+	response, err := b.client.Do(b.request(http.MethodPost, "/rpc/SessionService/WatchSessions", `{"answers": true}`, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "all_sent") {
+		t.Fatalf("the stream begins with %q %v", lines.Text(), lines.Err())
+	}
+	h.stop()
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if !strings.Contains(last, "shutting_down") {
+		t.Errorf("the stream ends with %q %v", last, lines.Err())
+	}
+}
+
+// TestSurroundings: a page shows the settings in force with their places, without secrets, and the servers.
+func TestSurroundings(t *testing.T) {
+	h := prepare(t)
+	if err := os.WriteFile(h.settings, []byte(`{
+		"permissions": {"allow": ["Bash(make *)"]},
+		"env": {"API_TOKEN": "not-to-be-shown-3141592653"},
+		"mcpServers": {"gone": {"command": "/nowhere/server"}}
+	}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.start()
+	h.join("s", free())
+	now, err := h.sessions().GetSettings(t.Context(), &tooldv1.GetSettingsRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*tooldv1.Setting{}
+	for _, setting := range now.GetSettings() {
+		found[setting.GetKey()] = setting
+	}
+	if rule := found["permissions.allow"]; rule.GetValue() != "Bash(make *)" || rule.GetFile() != h.settings || rule.GetLine() != 2 {
+		t.Errorf("the rule is %v", rule)
+	}
+	if strings.Contains(now.String(), "3141592653") || found["env.API_TOKEN"] == nil {
+		t.Errorf("the settings are %v", now)
+	}
+	servers, err := h.sessions().ListServers(t.Context(), &tooldv1.ListServersRequest{SessionId: "s"})
+	if err != nil || len(servers.GetServers()) != 1 || servers.GetServers()[0].GetName() != "gone" || servers.GetServers()[0].GetKind() != "mcp" {
+		t.Errorf("the servers are %v %v", servers, err)
+	}
+	_, err = h.sessions().GetSettings(t.Context(), &tooldv1.GetSettingsRequest{SessionId: "none"})
+	refused(t, err, codes.NotFound, "unknown_session")
+}

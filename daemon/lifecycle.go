@@ -63,6 +63,8 @@ func (d *Daemon) shutdown() {
 		sessions.Go(func() { s.attachments.leave(cause) })
 	}
 	sessions.Wait()
+	d.endpoints.dashboard.close()
+	d.sessions.watchers.stop()
 	patience := time.AfterFunc(streamGrace, d.server.Stop)
 	defer patience.Stop()
 	d.server.GracefulStop()

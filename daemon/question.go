@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -191,7 +192,7 @@ func (st *stream) answered(wire *tooldv1.Answer) *apierror.Error {
 	if !able {
 		return apierror.Preconditionf("cannot_answer", "", "This stream did not say that it answers questions, or has been half-closed. Attach with capabilities.answers.")
 	}
-	if refused := st.session.asker.mayAnswer(st.pid, wire); refused != nil {
+	if refused := st.session.asker.mayAnswer(access.AncestryOf(st.pid), wire); refused != nil {
 		return refused
 	}
 	return st.session.asker.resolve(wire)

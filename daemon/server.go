@@ -123,7 +123,8 @@ func (d *Daemon) rescued(broken any) error {
 // over the wire.
 type admission struct {
 	who     access.Principal
-	arrival uint64 // its place among all requests of the daemon, in the order in which they were sent
+	arrival uint64          // its place among all requests of the daemon, in the order in which they were sent
+	opener  access.Ancestry // the process that has opened the page which sent it; empty: it came over gRPC
 }
 
 type admissionKey struct{}
@@ -131,6 +132,14 @@ type admissionKey struct{}
 func admissionOf(ctx context.Context) admission {
 	found, _ := ctx.Value(admissionKey{}).(admission)
 	return found
+}
+
+// senderOf is the process that sent the request, or that has opened the page which did.
+func senderOf(ctx context.Context) access.Ancestry {
+	if opener := admissionOf(ctx).opener; len(opener) > 0 {
+		return opener
+	}
+	return access.AncestryOf(access.PIDOf(ctx))
 }
 
 // principalOf is who sent the request.
@@ -154,7 +163,7 @@ func (d *Daemon) admit(ctx context.Context, request *tap.Info) (context.Context,
 		return ctx, err
 	}
 	// there is no other way from here to the method
-	return context.WithValue(ctx, admissionKey{}, admission{who, d.admission.arrivals.Add(1)}), nil
+	return context.WithValue(ctx, admissionKey{}, admission{who: who, arrival: d.admission.arrivals.Add(1)}), nil
 }
 
 // overfull logs that a connection was ended, since too much had arrived of messages that were not finished.

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
@@ -161,7 +160,7 @@ func (x *sessionServer) Answer(ctx context.Context, request *tooldv1.AnswerReque
 	if err != nil {
 		return nil, err
 	}
-	if refused := s.asker.mayAnswer(access.PIDOf(ctx), request.GetAnswer()); refused != nil {
+	if refused := s.asker.mayAnswer(senderOf(ctx), request.GetAnswer()); refused != nil {
 		return nil, refused
 	}
 	if refused := s.asker.resolve(request.GetAnswer()); refused != nil {

@@ -146,11 +146,9 @@ func (o *overview) states() (map[string]*tooldv1.SessionState, error) {
 		}
 		state := &tooldv1.SessionState{Session: listed}
 		if s, open := o.daemon.sessions.find(info.Name); open && listed.GetOpenQuestions() > 0 {
-			described, err := s.describeOpen()
-			if err != nil {
-				return nil, err
+			if described, err := s.describeOpen(); err == nil { // or it is just closing
+				state.OpenQuestions = described.GetOpenQuestions()
 			}
-			state.OpenQuestions = described.GetOpenQuestions()
 		}
 		states[info.Name] = state
 	}
@@ -173,6 +171,7 @@ type watchers struct {
 type watching struct {
 	streams int
 	left    time.Time
+	gone    *time.Timer // runs while there is no stream; nil: none has ended yet
 }
 
 // answer reports whether someone answers questions of who's sessions.
@@ -193,6 +192,9 @@ func (w *watchers) came(who access.Principal) {
 		w.here[who] = &watching{}
 	}
 	w.here[who].streams++
+	if gone := w.here[who].gone; gone != nil {
+		gone.Stop()
+	}
 }
 
 // left notes the end of a stream. When the watchers are gone for good, questions that no client can answer are withdrawn.
@@ -201,14 +203,31 @@ func (w *watchers) left(who access.Principal) {
 	defer w.mu.Unlock()
 	here := w.here[who]
 	here.streams, here.left = here.streams-1, time.Now()
-	time.AfterFunc(watcherGrace, func() {
-		if w.answer(who) {
-			return
+	select {
+	case <-w.d.life.ending:
+	default:
+		if here.streams == 0 {
+			here.gone = time.AfterFunc(watcherGrace, func() { w.review(who) })
 		}
-		for _, s := range w.d.sessions.all() {
-			if s.meta.owner() == who {
-				s.update(s.asker.reviewQuestions)
-			}
+	}
+}
+
+// review withdraws questions that no client can answer any more.
+func (w *watchers) review(who access.Principal) {
+	for _, s := range w.d.sessions.all() {
+		if s.meta.owner() == who {
+			s.goUnlessStopping(func(context.Context) { s.update(s.asker.reviewQuestions) })
 		}
-	})
+	}
+}
+
+// stop ends the timers.
+func (w *watchers) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, here := range w.here {
+		if here.gone != nil {
+			here.gone.Stop()
+		}
+	}
 }

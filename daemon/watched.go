@@ -152,6 +152,7 @@ func (d *Daemon) metricState() telemetry.State {
 	now := telemetry.State{Journal: sizeOf(d.inState("journal")), Servers: map[telemetry.Server]int{}}
 	for _, state := range []mcp.State{mcp.Starting, mcp.Ready, mcp.Restarting, mcp.Failed} {
 		now.Servers[telemetry.Server{Kind: "mcp", State: string(state)}] = 0
+		now.Servers[telemetry.Server{Kind: "language", State: string(state)}] = 0
 	}
 	attached, detached := 0, 0
 	for _, s := range d.sessions.all() {
@@ -167,9 +168,9 @@ func (d *Daemon) metricState() telemetry.State {
 		for _, server := range s.tools.servers.Servers() {
 			now.Servers[telemetry.Server{Kind: "mcp", State: string(server.State)}]++
 		}
-		ready, failed := s.judge.languages.Count()
-		now.Servers[telemetry.Server{Kind: "language", State: string(mcp.Ready)}] += ready
-		now.Servers[telemetry.Server{Kind: "language", State: string(mcp.Failed)}] += failed
+		for _, server := range s.judge.languages.Servers() {
+			now.Servers[telemetry.Server{Kind: "language", State: server.State}]++
+		}
 	}
 	d.sessions.mu.Lock()
 	defer d.sessions.mu.Unlock()

@@ -1,5 +1,5 @@
-// The dashboard in a browser. The address with its code goes through a file that only the user can read, so that no secret is in an
-// argument, which every user of the machine could see, or in a shell's history.
+// The dashboard in a browser. The address with its code goes through a file that only the user can read: lists of processes and shell
+// histories would show it.
 
 package main
 
@@ -25,8 +25,8 @@ func (s *app) dashboardCommand() *cobra.Command {
 		Short: "Watch sessions in a browser",
 		Long: "Opens the dashboard of the daemon in a browser on this machine, and starts the daemon if none runs. It shows sessions and\n" +
 			"calls as they run, why each was allowed and what it changed; it answers questions, stops calls and undoes changes.\n\n" +
-			"A page stays open for 12 hours at most. --show prints the address instead: it is good once, for a minute, and who has\n" +
-			"it acts as you. From another machine, pass the port on with ssh -L.",
+			"The page works for 12 hours, or until the daemon ends. --show prints the address instead: it is good once, for a minute,\n" +
+			"and anyone who has it acts as you. From another machine, pass the port on with ssh -L.",
 		Example: "  toold dashboard\n  toold dashboard --show",
 		Args:    cobra.NoArgs,
 		RunE: cli.Action(func(ctx context.Context, _ []string) error {
@@ -50,7 +50,7 @@ func (s *app) dashboardCommand() *cobra.Command {
 			if err := browse(ctx, file); err != nil {
 				return cli.Failed("no browser could be started (%v). Open %s in one within a minute, or use --show.", err, file)
 			}
-			_, err = fmt.Fprintf(s.Stdout, "the dashboard is at %s\n", at.GetUrl())
+			_, err = fmt.Fprintf(s.Stdout, "opened the dashboard in your browser: %s\n", at.GetUrl())
 			return err
 		}),
 	}

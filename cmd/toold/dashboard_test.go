@@ -33,7 +33,7 @@ func TestDashboardInChromium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHouse(t, nil)
+	h := newHouse(t, map[string]string{"config/toold/settings.json": `{"permissions": {"allow": ["Bash(make *)"]}, "env": {"API_TOKEN": "not-to-be-shown-3141592653"}}`})
 	shots := os.Getenv("TOOLD_SHOTS")
 	if shots == "" {
 		shots = t.TempDir()
@@ -62,7 +62,7 @@ func TestDashboardAddress(t *testing.T) {
 	}
 	h.environ = append(h.environ, "BROWSER="+opener, "XDG_CACHE_HOME="+filepath.Join(h.dir, "cache"))
 	said := h.toold(t, h.dir, 0, "dashboard")
-	holds(t, "what is printed", said, "the dashboard is at http://127.0.0.1:")
+	holds(t, "what is printed", said, "your browser: http://127.0.0.1:")
 	page := strings.TrimSpace(content(t, seen))
 	info, err := os.Stat(page)
 	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(said+page, "#") {

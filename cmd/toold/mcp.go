@@ -65,7 +65,7 @@ func (a mcpAddress) serve(ctx context.Context, options mcpserver.Options) error 
 		return cli.Misused("%s can be reached from other machines, which could read tokens on the way: listen on 127.0.0.1 and come in through `ssh -L`", a.address)
 	}
 	tokens := cmp.Or(a.tokens, filepath.Join(options.Daemon.StateDir(), "mcp-tokens"))
-	admit, err := access.OpenTokens(tokens)
+	admit, err := access.OpenTokens(tokens, "Who may connect to toold mcp")
 	if err != nil {
 		return err
 	}

@@ -62,9 +62,9 @@ func (s *app) serveCommand() *cobra.Command {
 	f.logFormat = "console"
 	cli.AddChoice(cmd, &f.logFormat, "log-format", "", "how the log is written: json or console", "json", "console")
 	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after so long without use; 0: never")
-	flags.StringVar(&f.http, "http", "", "let the dashboard listen at HOST:PORT on loopback from the start (port 0: any)")
+	flags.StringVar(&f.http, "http", "", "let the dashboard listen at HOST:PORT on loopback from the start, with /metrics (port 0: any)")
 	flags.StringVar(&f.mirror, "mirror", "", "socket of a server that stores what the journal commits before clients see it")
-	flags.StringVar(&f.metrics, "metrics", "", "serve metrics for Prometheus over HTTP at unix:PATH, under /metrics")
+	flags.StringVar(&f.metrics, "metrics", "", "serve metrics in the text format of Prometheus at unix:PATH, under /metrics")
 	flags.IntVar(&f.readyFD, "ready-fd", 0, "descriptor on which to say that the daemon listens")
 	_ = flags.MarkHidden("ready-fd")
 	flags.StringVar(&f.trace, "trace", "", "write a trace of the Go runtime to this file, with the phases of each call as regions")

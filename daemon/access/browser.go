@@ -1,5 +1,5 @@
-// A listener for a browser on this machine. Who sends a request is for its server to find out; here is what connections cost, and
-// which processes are refused.
+// A listener for a browser on this machine: how many connections it holds, and which processes it refuses. Its server authenticates
+// requests.
 
 package access
 

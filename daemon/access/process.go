@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"os"
+	"slices"
 )
 
 // A Process identifies a process. Its number alone is not enough, since numbers are reused.
@@ -40,24 +41,30 @@ func OwnerOf(ctx context.Context) (o Owner) {
 	return o
 }
 
-// Holds reports whether a process descends from the client's parent and is not the client itself.
-func (o Owner) Holds(pid int) bool {
-	if pid == 0 || o.Parent.PID == 0 {
-		return false
-	}
-	self, above, err := processOf(pid)
-	if err != nil || self == o.Client {
-		return false
-	}
-	for above > 1 {
-		ancestor, next, err := processOf(above)
+// An Ancestry is a process and those that it descends from, itself first. An empty one is of a process that is not known.
+type Ancestry []Process
+
+// AncestryOf returns the ancestry of a process as it is now, without process 1.
+func AncestryOf(pid int) (a Ancestry) {
+	for pid > 1 {
+		self, above, err := processOf(pid)
 		if err != nil {
-			return false
+			return a
 		}
-		if ancestor == o.Parent {
-			return true
-		}
-		above = next
+		a, pid = append(a, self), above
 	}
-	return false
+	return a
+}
+
+// PID returns the process's number; 0: it is not known.
+func (a Ancestry) PID() int {
+	if len(a) == 0 {
+		return 0
+	}
+	return a[0].PID
+}
+
+// Holds reports whether a process descends from the client's parent and is not the client itself.
+func (o Owner) Holds(a Ancestry) bool {
+	return o.Parent.PID != 0 && len(a) > 0 && a[0] != o.Client && slices.Contains(a[1:], o.Parent)
 }

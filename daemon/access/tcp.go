@@ -68,7 +68,7 @@ func ListenTCP(config TCP) (net.Listener, error) {
 	if d.creds == nil && !address.IP.IsLoopback() {
 		return nil, fmt.Errorf("%s can be reached from other machines, and without TLS tokens could be read on the way: name a certificate with --tls-cert and --tls-key, or listen on 127.0.0.1 and come in through `ssh -L`", config.Address)
 	}
-	if d.tokens, err = openTokens(config.Tokens, d.connections.evict); err != nil {
+	if d.tokens, err = openTokens(config.Tokens, "Who may connect to toold over TCP", d.connections.evict); err != nil {
 		return nil, err
 	}
 	if len(d.tokens.known) == 0 && config.ClientCA == "" {

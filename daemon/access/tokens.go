@@ -73,10 +73,11 @@ type tokenFile struct {
 }
 
 // OpenTokens returns what tells whether a secret is one of the tokens of the file at path, as the file is at that moment. The error
-// is a [*TokenFileError] if the file cannot be used; no token is valid then. A file that does not exist is made with one fresh token.
+// is a [*TokenFileError] if the file cannot be used; no token is valid then. A file that does not exist is made with one fresh token;
+// its first line says whose tokens they are, such as "Who may read metrics".
 // What is returned is safe for concurrent use.
-func OpenTokens(path string) (admit func(secret string) (bool, error), err error) {
-	f, err := openTokens(path, func([]token) {})
+func OpenTokens(path, whose string) (admit func(secret string) (bool, error), err error) {
+	f, err := openTokens(path, whose, func([]token) {})
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +88,8 @@ func OpenTokens(path string) (admit func(secret string) (bool, error), err error
 }
 
 // openTokens reads the file at path. If it does not exist, it is made with one fresh token.
-func openTokens(path string, replace func([]token)) (*tokenFile, error) {
-	if err := makeTokens(path); err != nil {
+func openTokens(path, whose string, replace func([]token)) (*tokenFile, error) {
+	if err := makeTokens(path, whose); err != nil {
 		return nil, err
 	}
 	f := &tokenFile{path: path, replace: replace}
@@ -97,7 +98,7 @@ func openTokens(path string, replace func([]token)) (*tokenFile, error) {
 }
 
 // makeTokens makes the file unless it exists.
-func makeTokens(path string) error {
+func makeTokens(path, whose string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func makeTokens(path string) error {
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails
-	_, err = fmt.Fprintf(file, "# Who may connect to toold over TCP: NAME TOKEN, one a line. Changes count at once.\n%s %s\n", firstToken, base64.RawURLEncoding.EncodeToString(secret))
+	_, err = fmt.Fprintf(file, "# %s: NAME TOKEN, one a line. Changes count at once.\n%s %s\n", whose, firstToken, base64.RawURLEncoding.EncodeToString(secret))
 	return errors.Join(err, file.Sync(), file.Close())
 }
 

@@ -81,7 +81,7 @@ type Failure struct {
 	Data *Data `json:"data,omitempty"`
 }
 
-// Data is what of a status of gRPC is for programs.
+// Data is the part of a gRPC status that is for programs.
 type Data struct {
 	Status   string            `json:"status"`             // gRPC's name for the code, such as "NOT_FOUND"
 	Reason   string            `json:"reason,omitempty"`   // as docs/errors.md lists it

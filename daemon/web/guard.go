@@ -1,5 +1,5 @@
 // Who is refused before a request is looked at. A page of another site can make a browser send requests here, under a name of its own
-// if it rebinds that to the loopback address (CVE-2025-66414 and CVE-2025-49596 were such doors); so the host, the origin and what the
+// if it rebinds that to the loopback address (CVE-2025-66414 and CVE-2025-49596 were such vulnerabilities); so the host, the origin and what the
 // browser states about the page are checked on each request.
 
 package web
@@ -106,6 +106,9 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if err == nil && !admitted {
 		err = apierror.New(codes.Unauthenticated, "wrong_token", "The token is not in metrics-tokens of the state directory.")
 	}
+	if err == nil {
+		err = access.AdmitBrowser(connOf(r), "metrics")
+	}
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -113,17 +116,17 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	s.Metrics.ServeHTTP(w, r)
 }
 
-// identify returns whose token the request has.
-func (s *Server) identify(r *http.Request) (access.Principal, error) {
+// identify returns what the request's token is for.
+func (s *Server) identify(r *http.Request) (grant Grant, err error) {
 	token, err := bearer(r)
 	if err != nil {
-		return "", err
+		return grant, err
 	}
-	who := s.tokens.owner(token)
-	if who == "" {
-		return "", apierror.New(codes.Unauthenticated, "wrong_token", "The token is not good any more. Open the dashboard again with `toold dashboard`.")
+	grant, ok := s.tokens.find(token)
+	if !ok {
+		return grant, apierror.New(codes.Unauthenticated, "wrong_token", "The token is not good any more. Open the dashboard again with `toold dashboard`.")
 	}
-	return who, access.AdmitBrowser(connOf(r), who)
+	return grant, access.AdmitBrowser(connOf(r), grant.Who)
 }
 
 // token trades a code for a token.

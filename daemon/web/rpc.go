@@ -9,9 +9,11 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,10 +25,19 @@ import (
 	"github.com/toold/toold/daemon/contract"
 )
 
+// How long a request's body may take to come, a write to go, and a stream to be silent. Ours.
+const (
+	bodyTime  = 30 * time.Second
+	writeTime = 30 * time.Second
+	beatEvery = 25 * time.Second
+)
+
 // call serves one request of a method.
 func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("service") + "/" + r.PathValue("method")
-	who, err := s.identify(r)
+	s.calls.Add(1)
+	defer s.calls.Done()
+	grant, err := s.identify(r)
 	if err == nil {
 		err = s.checkCall(name, r)
 	}
@@ -34,18 +45,21 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a connection has one
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.MessageBytes)))
 	if err != nil {
 		fail(w, status.Errorf(codes.ResourceExhausted, "The request cannot be read, or has more than %d bytes.", s.MessageBytes))
 		return
 	}
+	_ = control.SetReadDeadline(time.Time{}) // or it would end the stream
 	decode := func(into any) error {
 		if err := contract.Decode(body, into.(proto.Message)); err != nil {
 			return status.Errorf(codes.InvalidArgument, "The body is not a request of %s: %v.", name, err)
 		}
 		return nil
 	}
-	ctx, method := s.Admit(r.Context(), who), contract.Method(name)
+	ctx, method := s.Admit(r.Context(), grant), contract.Method(name)
 	if method.IsStreamingServer() {
 		s.stream(ctx, w, method, decode)
 		return
@@ -61,6 +75,11 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 // checkCall refuses a method that a page cannot call.
 func (s *Server) checkCall(name string, r *http.Request) error {
 	method := contract.Method(name)
+	select {
+	case <-s.closing:
+		return status.Error(codes.Unavailable, "The daemon is shutting down.")
+	default:
+	}
 	switch {
 	case method == nil:
 		return status.Errorf(codes.NotFound, "There is no method %q.", name)
@@ -86,17 +105,21 @@ func (s *Server) unary(ctx context.Context, method protoreflect.MethodDescriptor
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, method protoreflect.MethodDescriptor, decode func(any) error) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := &stream{server: s, ctx: ctx, method: method, decode: decode, out: w, control: http.NewResponseController(w)}
+	alive := make(chan struct{})
+	s.calls.Go(func() { out.beat(alive) })
 	err := func() (err error) {
 		defer s.rescue(&err)
 		service := s.service(method)
 		at := slices.IndexFunc(service.Desc.Streams, func(m grpc.StreamDesc) bool { return m.StreamName == string(method.Name()) })
 		return service.Desc.Streams[at].Handler(service.Impl, out)
 	}()
+	close(alive)
 	last := any(map[string]any{"end": struct{}{}})
 	if err != nil {
 		last = map[string]any{"error": contract.FailureOf(err)}
 	}
 	_ = out.line(last) // the client has gone
+	out.end()
 }
 
 func (s *Server) rescue(err *error) {
@@ -120,8 +143,9 @@ type stream struct {
 	read    bool // the request; the method's goroutine alone
 	control *http.ResponseController
 
-	mu  sync.Mutex // held for one line
-	out io.Writer
+	mu    sync.Mutex // held for one line
+	out   io.Writer
+	ended bool // the request is answered, and out is not ours any more
 }
 
 // Context returns the request's context.
@@ -167,8 +191,39 @@ func (s *stream) line(value any) error {
 	if err != nil {
 		return err
 	}
+	return s.write(append(text, '\n'))
+}
+
+// write fails for a client that takes nothing for writeTime, and once the method has returned: what it has started may still send then.
+func (s *stream) write(text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err = s.out.Write(append(text, '\n'))
+	if s.ended {
+		return net.ErrClosed
+	}
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a connection has one
+	_, err := s.out.Write(text)
 	return errors.Join(err, s.control.Flush())
+}
+
+// beat sends an empty line now and then until alive is closed, so that a client that is gone without a word is noticed.
+func (s *stream) beat(alive <-chan struct{}) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-alive:
+			return
+		case <-tick.C:
+			_ = s.write([]byte("\n")) // the method finds out by itself
+		}
+	}
+}
+
+// end gives out back.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	_ = s.control.SetWriteDeadline(time.Time{})
 }

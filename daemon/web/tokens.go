@@ -1,4 +1,4 @@
-// Codes and tokens: a code goes to a browser once, behind "#" in an address; the page trades it for a token, which it keeps in memory.
+// Codes and tokens: a code is for one page, once; a token is what the page gets for it, and what its requests carry.
 
 package web
 
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/toold/toold/daemon/access"
 )
 
 // How long a code and a token are good, and how many of each there may be; then the oldest is dropped. The times are part of the
@@ -25,7 +23,7 @@ const (
 // A secret is kept as its hash.
 type secret struct {
 	hash    [sha256.Size]byte
-	who     access.Principal
+	grant   Grant
 	expires time.Time // by the monotonic clock
 }
 
@@ -35,10 +33,10 @@ type tokens struct {
 	codes, tokens []secret   // the oldest first
 }
 
-func (t *tokens) grant(who access.Principal) (code string) {
+func (t *tokens) code(grant Grant) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return add(&t.codes, who, codeTime, maxCodes)
+	return add(&t.codes, grant, codeTime, maxCodes)
 }
 
 // trade makes a token of a code, which is good no more; empty: it is no code.
@@ -49,29 +47,29 @@ func (t *tokens) trade(code string) (token string) {
 	if at < 0 {
 		return ""
 	}
-	who := t.codes[at].who
+	grant := t.codes[at].grant
 	t.codes = slices.Delete(t.codes, at, at+1)
-	return add(&t.tokens, who, tokenTime, maxTokens)
+	return add(&t.tokens, grant, tokenTime, maxTokens)
 }
 
-// owner returns whose token it is; empty: it is none.
-func (t *tokens) owner(token string) access.Principal {
+// find returns what a token is for; ok is false if it is none.
+func (t *tokens) find(token string) (grant Grant, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at := find(t.tokens, token); at >= 0 {
-		return t.tokens[at].who
+		return t.tokens[at].grant, true
 	}
-	return ""
+	return Grant{}, false
 }
 
 // add makes a secret and keeps it.
-func add(secrets *[]secret, who access.Principal, good time.Duration, most int) string {
+func add(secrets *[]secret, grant Grant, good time.Duration, most int) string {
 	text, now := rand.Text(), time.Now()
 	kept := slices.DeleteFunc(*secrets, func(s secret) bool { return now.After(s.expires) })
 	if len(kept) == most {
 		kept = slices.Delete(kept, 0, 1)
 	}
-	*secrets = append(kept, secret{sha256.Sum256([]byte(text)), who, now.Add(good)})
+	*secrets = append(kept, secret{sha256.Sum256([]byte(text)), grant, now.Add(good)})
 	return text
 }
 

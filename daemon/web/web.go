@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -40,8 +41,8 @@ type Config struct {
 	Services []Service
 	// Refused are methods that a page cannot call, such as "DaemonService/Shutdown". A method that takes a stream is refused anyway.
 	Refused []string
-	// Admit returns the context of a request that who has sent.
-	Admit func(ctx context.Context, who access.Principal) context.Context
+	// Admit returns the context of a request with a token for the grant.
+	Admit func(ctx context.Context, grant Grant) context.Context
 	// Codec is how messages that are not proto.Message are marshalled.
 	Codec encoding.CodecV2
 	// MessageBytes is how long a request may be.
@@ -51,16 +52,19 @@ type Config struct {
 	// Metrics serves GET /metrics to those whose token MetricsToken admits, and who can do nothing else; nil: there are none.
 	Metrics      http.Handler
 	MetricsToken func(secret string) (bool, error)
-	// Log is told of refused requests; it bounds itself how much it takes.
+	// Log receives refused requests; the caller bounds how many lines it takes.
 	Log *zap.Logger
 }
 
 // A Server serves browsers. Its methods are safe for concurrent use.
 type Server struct {
 	Config
-	tokens tokens
-	static http.Handler
-	http   *http.Server
+	tokens  tokens
+	static  http.Handler
+	http    *http.Server
+	calls   sync.WaitGroup
+	closing chan struct{} // closed by Close
+	once    sync.Once
 }
 
 // New returns a server that serves nothing yet.
@@ -69,7 +73,7 @@ func New(config Config) *Server {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	s := &Server{Config: config, static: http.FileServerFS(files)}
+	s := &Server{Config: config, static: http.FileServerFS(files), closing: make(chan struct{})}
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /token", s.token)
 	routes.HandleFunc("POST /rpc/{service}/{method}", s.call)
@@ -90,11 +94,22 @@ func New(config Config) *Server {
 // Serve serves on a listener of access.ListenBrowser until Close; then it returns http.ErrServerClosed.
 func (s *Server) Serve(listener net.Listener) error { return s.http.Serve(listener) }
 
-// Close ends all connections.
-func (s *Server) Close() error { return s.http.Close() }
+// Close takes no more requests, ends all connections, and returns when no method is under way.
+func (s *Server) Close() error {
+	s.once.Do(func() { close(s.closing) })
+	err := s.http.Close()
+	s.calls.Wait()
+	return err
+}
 
-// Grant returns a code that one page may trade for a token of who's, within codeTime.
-func (s *Server) Grant(who access.Principal) (code string) { return s.tokens.grant(who) }
+// A Grant is whom a page acts for.
+type Grant struct {
+	Who    access.Principal
+	Opener access.Ancestry // the process that has asked for the page, as it was then
+}
+
+// Code returns a code that one page may exchange for a token for the grant, within codeTime.
+func (s *Server) Code(grant Grant) string { return s.tokens.code(grant) }
 
 // file serves a static file. It holds nothing of any user.
 func (s *Server) file(w http.ResponseWriter, r *http.Request) {

@@ -32,9 +32,9 @@ func secretQuestion(c *Call, prompt sandbox.Prompt, number int64) Question {
 	if err != nil {
 		panic("BUG: a prompt that is not JSON")
 	}
-	reason := fmt.Sprintf("The program %s on the terminal of this command wants to read a line unseen, such as a password. Its command line is %q. What you type goes to this terminal only.", prompt.Program, prompt.Command)
+	reason := fmt.Sprintf("The program %s on the terminal of this command asks for a line that is not shown, such as a password. Its command line is %q. What you type goes to this terminal only.", prompt.Program, prompt.Command)
 	return Question{
-		Tool: c.Name, Title: fmt.Sprintf("%s: what does %s get to read?", c.Title(), prompt.Program), Input: string(input),
+		Tool: c.Name, Title: fmt.Sprintf("%s: input for %s, not shown", c.Title(), prompt.Program), Input: string(input),
 		Digest: DigestOf(fmt.Sprintf("%s.%d %s", c.Key, number, input)), Facts: &permission.Facts{}, Form: &tools.Form{}, Secret: &prompt,
 		Verdict: permission.Asking(permission.Dangerous, permission.Reason{Code: permission.ToolAsks, Detail: reason}),
 	}

@@ -1,5 +1,5 @@
 // Package otlp makes spans of calls and sends them to an OpenTelemetry collector over gRPC. It is linked only into builds with
-// the tag otel, since it is a fifth of the program's size. What the standard's environment variables set (headers,
+// the tag otel: it adds 1.5 MB to a static program for amd64 (November 2026). What the standard's environment variables set (headers,
 // certificates, time limits, sampling, the names of the service) holds here too. It does not know what calls do.
 package otlp
 

@@ -1,5 +1,5 @@
 // The daemon's methods. The token is in this module's memory and nowhere else; another tab of this origin may ask for it, so that a
-// page survives being loaded again as long as one of them lives.
+// page can be loaded again as long as one of them lives.
 
 const tabs = new BroadcastChannel("toold");
 let token = "";
@@ -52,10 +52,11 @@ export async function stream(method, request, each, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let rest = ""; ;) {
     const { value, done } = await reader.read();
-    if (done) throw new Refused({ code: 14, message: "The daemon has gone." });
+    if (done) throw new Refused({ code: 14, message: "The daemon closed the connection." });
     const lines = (rest + value).split("\n");
     rest = lines.pop();
     for (const line of lines) {
+      if (!line) continue; // it only says that the daemon is there
       const { message, error } = JSON.parse(line);
       if (error) throw new Refused(error);
       if (!message) return;

@@ -8,10 +8,11 @@ import { questionsPage } from "./questions.js";
 import { sessionPage } from "./session.js";
 import { sessionsPage } from "./sessions.js";
 import { changed, look, store } from "./store.js";
+import { surroundingsPage } from "./surroundings.js";
 import { tasksPage } from "./tasks.js";
 
 const main = document.getElementById("main");
-const pages = { sessions: sessionsPage, session: sessionPage, call: callPage, questions: questionsPage, tasks: tasksPage };
+const pages = { sessions: sessionsPage, session: sessionPage, call: callPage, questions: questionsPage, tasks: tasksPage, surroundings: surroundingsPage };
 let leave = () => {};
 
 function waiting() { let n = 0; for (const s of store.sessions.values()) n += s.open_questions?.length ?? 0; return n; }

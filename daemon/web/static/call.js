@@ -1,4 +1,4 @@
-// One call: its input, why it was allowed or not, what it printed and changed, and the way back.
+// One call: its input, why it was allowed or not, what it printed and changed, and undo.
 
 import { call } from "./api.js";
 import { button, el, show } from "./dom.js";
@@ -64,7 +64,7 @@ function content(result) {
     if (c.image && /^image\/(png|jpeg|gif|webp)$/.test(c.image.media_type)) return el("img", { src: `data:${c.image.media_type};base64,${c.image.data}`, alt: "The picture that the call returned" });
     if (c.link) return el("p", {}, c.link.name ?? "", " ", el("code", {}, c.link.uri));
     return el("p", { class: "quiet" }, `A document: ${c.document?.media_type ?? c.image?.media_type ?? "unknown"}`);
-  }), result.spill && el("p", { class: "quiet" }, `${result.spill.omitted_bytes ?? 0} bytes are left out; the whole is in ${result.spill.path}.`)];
+  }), result.spill && el("p", { class: "quiet" }, `${result.spill.omitted_bytes ?? 0} bytes are left out; the full output is in ${result.spill.path}.`)];
 }
 
 function confinement(c) {

@@ -1,4 +1,4 @@
-// Questions that wait, each with what it is about and the rules that would settle its like.
+// Questions that wait, each with what it is about and the rules that would answer similar ones.
 
 import { call } from "./api.js";
 import { button, el, keyed, show } from "./dom.js";
@@ -30,8 +30,10 @@ function card({ session, q }) {
   const scope = el("select", { "aria-label": "Where to remember" }, scopes.map(([value, text]) => el("option", { value }, text)));
   const message = el("input", { type: "text", placeholder: "Why not (for the model)", "aria-label": "Why not, for the model" });
   const form = q.form_schema_json && q.form_schema_json !== "{}" ? formOf(JSON.parse(q.form_schema_json)) : null;
+  const hidden = q.secret && el("input", { type: "password", autocomplete: "off", placeholder: "Not shown, not stored", "aria-label": "What the program reads; it is not shown and not stored" });
   const answer = (decision) => call("SessionService/Answer", { session_id: session, answer: {
     question_id: q.question_id, input_digest: q.input_digest, decision, message: decision === "DECISION_DENY" ? message.value : "",
+    secret: hidden && decision === "DECISION_ALLOW" ? base64(hidden.value) : undefined,
     updated_input_json: form && decision === "DECISION_ALLOW" ? JSON.stringify(form.value()) : "",
     remember: decision === "DECISION_ALLOW" ? rules.filter((r) => r.box.checked).map(({ s }) => ({ rule: s.rule, list: s.list, scope: scope.value })) : [],
   } });
@@ -39,13 +41,16 @@ function card({ session, q }) {
     el("h3", {}, q.title),
     el("p", { class: "quiet" }, el("a", { href: `#/session/${encodeURIComponent(session)}` }, session), ` · ${q.tool_name ?? ""} · ${word(q.level, "LEVEL_")}`),
     q.reason && el("p", {}, q.reason), grounds(q.grounds, q.reason),
-    q.effects?.length ? [el("p", {}, "A yes is for:"), el("ul", {}, q.effects.map((e) => el("li", {}, el("code", {}, e))))] : null,
+    q.effects?.length ? [el("p", {}, "Allow permits:"), el("ul", {}, q.effects.map((e) => el("li", {}, el("code", {}, e))))] : null,
     q.diff && diff(q.diff),
     !q.diff && q.input_json && q.input_json !== "{}" && el("pre", { tabIndex: 0, "aria-label": "Input" }, json(q.input_json)),
-    form?.box,
+    form?.box, hidden,
     rules.length ? el("div", { class: "bar" }, "Always: ", rules.map(({ s, box }) => el("label", { htmlFor: box.id }, box, " ", el("code", {}, `${s.list} ${s.rule}`))), scope) : null,
     el("div", { class: "bar" }, button("Allow", () => answer("DECISION_ALLOW"), "first"), button("Deny", () => answer("DECISION_DENY"), "danger"), message));
 }
+
+// base64 is how ProtoJSON has bytes.
+const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 // formOf makes fields of a JSON Schema of plain values; other schemas are filled in as JSON.
 function formOf(schema) {

@@ -10,12 +10,12 @@ import { changed, store } from "./store.js";
 export function sessionPage(main, name) {
   const filter = el("input", { type: "search", placeholder: "Filter calls", "aria-label": "Filter calls", oninput: () => draw() });
   const only = el("select", { "aria-label": "Which calls", onchange: () => draw() },
-    [["", "All calls"], ["open", "That have not ended"], ["bad", "That went wrong"]].map(([value, text]) => el("option", { value }, text)));
+    [["", "All calls"], ["open", "Not ended"], ["bad", "Failed"]].map(([value, text]) => el("option", { value }, text)));
   const count = el("span", { class: "quiet", role: "status" });
   const about = el("p", { class: "quiet" }), actions = el("span", { class: "bar" });
   const cards = questionCards(name);
   const calls = list("Calls", row, (item) => { if (item.call) location.hash = `#/call/${encodeURIComponent(name)}/${encodeURIComponent(item.call.id)}`; });
-  show(main, el("h2", {}, name), about, cards.box, el("div", { class: "bar" }, filter, only, count, actions), calls.box);
+  show(main, el("h2", {}, name), about, cards.box, el("div", { class: "bar" }, filter, only, count, el("a", { href: `#/surroundings/${encodeURIComponent(name)}` }, "Servers and settings"), actions), calls.box);
   show(actions, button("Interrupt", () => call("SessionService/Interrupt", { session_id: name, reason: "The user stopped it in the dashboard." }), "danger"));
 
   function draw() {
@@ -43,8 +43,9 @@ export function sessionPage(main, name) {
   return () => { stop(); clearInterval(tick); };
 }
 
+const extents = new WeakMap(); // of turns that have ended
+
 // extent is how long a turn has taken, in milliseconds.
-const extents = new WeakMap();
 function extent(turn) {
   const known = extents.get(turn);
   if (known?.of === turn.ended && turn.ended) return known.ms;

@@ -27,7 +27,7 @@ export function look(name) {
 
 document.addEventListener("visibilitychange", () => { if (document.hidden) { control?.abort(); control = null; } else connect(); });
 // A hidden tab looks once a minute: for its title, and so that its person still counts as one who can be asked.
-setInterval(() => { if (document.hidden) { control = new AbortController(); connect(control); } }, 60_000);
+setInterval(() => { if (document.hidden) { control?.abort(); control = new AbortController(); connect(control); } }, 60_000);
 
 // connect keeps a stream, in place of the one before; once: only until all sessions are known.
 async function connect(once) {

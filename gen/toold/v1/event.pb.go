@@ -1464,7 +1464,7 @@ type SecretPrompt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The path of its executable, which lies where nothing of the session can write. Of another user's program only its name.
 	Program string `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
-	// Its command line, as the program states it.
+	// Its command line, as the program states it, at most 80 characters; a longer one ends in an ellipsis.
 	Command       string `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -966,7 +966,7 @@ type WatchSessionsRequest struct {
 	// As WatchRequest.after_seq.
 	AfterSeq *uint64 `protobuf:"varint,2,opt,name=after_seq,json=afterSeq,proto3,oneof" json:"after_seq,omitempty"`
 	// A person answers questions of all the caller's sessions, through the Answer method: while the stream lasts and for two minutes
-	// after it, no call is denied for want of one who could be asked.
+	// after it, no call is denied because no client can be asked.
 	Answers bool `protobuf:"varint,3,opt,name=answers,proto3" json:"answers,omitempty"`
 	// As WatchRequest.inputs.
 	Inputs        bool `protobuf:"varint,4,opt,name=inputs,proto3" json:"inputs,omitempty"`
@@ -1280,6 +1280,363 @@ func (x *EventsEnded) GetMessage() string {
 	return ""
 }
 
+// Which session.
+type GetSettingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSettingsRequest) Reset() {
+	*x = GetSettingsRequest{}
+	mi := &file_toold_v1_session_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSettingsRequest) ProtoMessage() {}
+
+func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
+func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetSettingsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+// The settings.
+type GetSettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Grouped by key, the highest first within a list.
+	Settings []*Setting `protobuf:"bytes,1,rep,name=settings,proto3" json:"settings,omitempty"`
+	// What is wrong with the files.
+	Warnings      []*Warning `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSettingsResponse) Reset() {
+	*x = GetSettingsResponse{}
+	mi := &file_toold_v1_session_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSettingsResponse) ProtoMessage() {}
+
+func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
+func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetSettingsResponse) GetSettings() []*Setting {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *GetSettingsResponse) GetWarnings() []*Warning {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// One value that counts.
+type Setting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A path into a settings file, such as "permissions.allow".
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// As text, with marks in place of secrets.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The file; for what a client has set, a name for that.
+	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
+	// Its line there, from 1; 0: none is known.
+	Line          uint32 `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_toold_v1_session_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Setting.ProtoReflect.Descriptor instead.
+func (*Setting) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Setting) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Setting) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Setting) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Setting) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+// Which session.
+type ListServersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListServersRequest) Reset() {
+	*x = ListServersRequest{}
+	mi := &file_toold_v1_session_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListServersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListServersRequest) ProtoMessage() {}
+
+func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
+func (*ListServersRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListServersRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+// The servers.
+type ListServersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// MCP servers first, by name; then language servers by language and root.
+	Servers       []*Server `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListServersResponse) Reset() {
+	*x = ListServersResponse{}
+	mi := &file_toold_v1_session_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListServersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListServersResponse) ProtoMessage() {}
+
+func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
+func (*ListServersResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListServersResponse) GetServers() []*Server {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+// A server beside a session.
+type Server struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "mcp" or "language".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// As settings name it; of a language server the language.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Where its entry stands; of a language server the root that it was started for.
+	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	// "starting", "ready", "restarting" or "failed".
+	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is not ready, or was not the last time.
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// How many tools it has listed.
+	Tools         uint32 `protobuf:"varint,6,opt,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Server) Reset() {
+	*x = Server{}
+	mi := &file_toold_v1_session_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Server) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Server) ProtoMessage() {}
+
+func (x *Server) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Server.ProtoReflect.Descriptor instead.
+func (*Server) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Server) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Server) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Server) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *Server) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Server) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Server) GetTools() uint32 {
+	if x != nil {
+		return x.Tools
+	}
+	return 0
+}
+
 // An answer from beside the stream.
 type AnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1293,7 +1650,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1662,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1675,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnswerRequest) GetSessionId() string {
@@ -1344,7 +1701,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1713,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1726,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
 }
 
 // Which call.
@@ -1387,7 +1744,7 @@ type CancelCallRequest struct {
 
 func (x *CancelCallRequest) Reset() {
 	*x = CancelCallRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1756,7 @@ func (x *CancelCallRequest) String() string {
 func (*CancelCallRequest) ProtoMessage() {}
 
 func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1769,7 @@ func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelCallRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelCallRequest) GetSessionId() string {
@@ -1447,7 +1804,7 @@ type CancelCallResponse struct {
 
 func (x *CancelCallResponse) Reset() {
 	*x = CancelCallResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1816,7 @@ func (x *CancelCallResponse) String() string {
 func (*CancelCallResponse) ProtoMessage() {}
 
 func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1829,7 @@ func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelCallResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelCallResponse) GetCancelled() bool {
@@ -1495,7 +1852,7 @@ type InterruptRequest struct {
 
 func (x *InterruptRequest) Reset() {
 	*x = InterruptRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1864,7 @@ func (x *InterruptRequest) String() string {
 func (*InterruptRequest) ProtoMessage() {}
 
 func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1877,7 @@ func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptRequest.ProtoReflect.Descriptor instead.
 func (*InterruptRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InterruptRequest) GetSessionId() string {
@@ -1546,7 +1903,7 @@ type InterruptResponse struct {
 
 func (x *InterruptResponse) Reset() {
 	*x = InterruptResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1915,7 @@ func (x *InterruptResponse) String() string {
 func (*InterruptResponse) ProtoMessage() {}
 
 func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1928,7 @@ func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptResponse.ProtoReflect.Descriptor instead.
 func (*InterruptResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
 }
 
 // Which turn.
@@ -1591,7 +1948,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1960,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1973,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CancelTurnRequest) GetSessionId() string {
@@ -1658,7 +2015,7 @@ type CancelTurnResponse struct {
 
 func (x *CancelTurnResponse) Reset() {
 	*x = CancelTurnResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +2027,7 @@ func (x *CancelTurnResponse) String() string {
 func (*CancelTurnResponse) ProtoMessage() {}
 
 func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +2040,7 @@ func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnResponse.ProtoReflect.Descriptor instead.
 func (*CancelTurnResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelTurnResponse) GetTurns() uint32 {
@@ -1706,7 +2063,7 @@ type KillTaskRequest struct {
 
 func (x *KillTaskRequest) Reset() {
 	*x = KillTaskRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +2075,7 @@ func (x *KillTaskRequest) String() string {
 func (*KillTaskRequest) ProtoMessage() {}
 
 func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +2088,7 @@ func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
 func (*KillTaskRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KillTaskRequest) GetSessionId() string {
@@ -1757,7 +2114,7 @@ type KillTaskResponse struct {
 
 func (x *KillTaskResponse) Reset() {
 	*x = KillTaskResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1769,7 +2126,7 @@ func (x *KillTaskResponse) String() string {
 func (*KillTaskResponse) ProtoMessage() {}
 
 func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1782,7 +2139,7 @@ func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{29}
 }
 
 // Which session.
@@ -1796,7 +2153,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +2165,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +2178,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -1840,7 +2197,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +2209,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +2222,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{31}
 }
 
 // A state of files that can be put back: what one call has changed.
@@ -1910,7 +2267,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2279,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2292,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Checkpoint) GetTurn() uint64 {
@@ -2071,7 +2428,7 @@ type FileChange struct {
 
 func (x *FileChange) Reset() {
 	*x = FileChange{}
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2440,7 @@ func (x *FileChange) String() string {
 func (*FileChange) ProtoMessage() {}
 
 func (x *FileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2453,7 @@ func (x *FileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
 func (*FileChange) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FileChange) GetPath() string {
@@ -2154,7 +2511,7 @@ type PathReason struct {
 
 func (x *PathReason) Reset() {
 	*x = PathReason{}
-	mi := &file_toold_v1_session_proto_msgTypes[28]
+	mi := &file_toold_v1_session_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2523,7 @@ func (x *PathReason) String() string {
 func (*PathReason) ProtoMessage() {}
 
 func (x *PathReason) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[28]
+	mi := &file_toold_v1_session_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2536,7 @@ func (x *PathReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathReason.ProtoReflect.Descriptor instead.
 func (*PathReason) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PathReason) GetPath() string {
@@ -2221,7 +2578,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[29]
+	mi := &file_toold_v1_session_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2590,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[29]
+	mi := &file_toold_v1_session_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2603,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{29}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListCheckpointsRequest) GetSessionId() string {
@@ -2322,7 +2679,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[30]
+	mi := &file_toold_v1_session_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2691,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[30]
+	mi := &file_toold_v1_session_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2704,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{30}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -2406,7 +2763,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[31]
+	mi := &file_toold_v1_session_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2775,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[31]
+	mi := &file_toold_v1_session_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2788,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{31}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RestoreRequest) GetSessionId() string {
@@ -2551,7 +2908,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[32]
+	mi := &file_toold_v1_session_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2920,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[32]
+	mi := &file_toold_v1_session_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2933,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{32}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RestoreResponse) GetRestored() []string {
@@ -2770,7 +3127,30 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x0eopen_questions\x18\x02 \x03(\v2\x12.toold.v1.QuestionR\ropenQuestions\";\n" +
 	"\vEventsEnded\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"X\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"3\n" +
+	"\x12GetSettingsRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\"s\n" +
+	"\x13GetSettingsResponse\x12-\n" +
+	"\bsettings\x18\x01 \x03(\v2\x11.toold.v1.SettingR\bsettings\x12-\n" +
+	"\bwarnings\x18\x02 \x03(\v2\x11.toold.v1.WarningR\bwarnings\"Y\n" +
+	"\aSetting\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x04 \x01(\rR\x04line\"3\n" +
+	"\x12ListServersRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\"A\n" +
+	"\x13ListServersResponse\x12*\n" +
+	"\aservers\x18\x01 \x03(\v2\x10.toold.v1.ServerR\aservers\"\x8e\x01\n" +
+	"\x06Server\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12\x14\n" +
+	"\x05tools\x18\x06 \x01(\rR\x05tools\"X\n" +
 	"\rAnswerRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12(\n" +
@@ -2899,13 +3279,15 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x18FILE_CHANGE_KIND_CREATED\x10\x01\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_REMOVED\x10\x02\x12\x1c\n" +
 	"\x18FILE_CHANGE_KIND_CHANGED\x10\x03\x12\x19\n" +
-	"\x15FILE_CHANGE_KIND_MODE\x10\x042\xf7\x06\n" +
+	"\x15FILE_CHANGE_KIND_MODE\x10\x042\x8f\b\n" +
 	"\x0eSessionService\x12M\n" +
 	"\fListSessions\x12\x1d.toold.v1.ListSessionsRequest\x1a\x1e.toold.v1.ListSessionsResponse\x12G\n" +
 	"\n" +
 	"GetSession\x12\x1b.toold.v1.GetSessionRequest\x1a\x1c.toold.v1.GetSessionResponse\x12:\n" +
 	"\x05Watch\x12\x16.toold.v1.WatchRequest\x1a\x17.toold.v1.WatchResponse0\x01\x12R\n" +
-	"\rWatchSessions\x12\x1e.toold.v1.WatchSessionsRequest\x1a\x1f.toold.v1.WatchSessionsResponse0\x01\x12;\n" +
+	"\rWatchSessions\x12\x1e.toold.v1.WatchSessionsRequest\x1a\x1f.toold.v1.WatchSessionsResponse0\x01\x12J\n" +
+	"\vGetSettings\x12\x1c.toold.v1.GetSettingsRequest\x1a\x1d.toold.v1.GetSettingsResponse\x12J\n" +
+	"\vListServers\x12\x1c.toold.v1.ListServersRequest\x1a\x1d.toold.v1.ListServersResponse\x12;\n" +
 	"\x06Answer\x12\x17.toold.v1.AnswerRequest\x1a\x18.toold.v1.AnswerResponse\x12G\n" +
 	"\n" +
 	"CancelCall\x12\x1b.toold.v1.CancelCallRequest\x1a\x1c.toold.v1.CancelCallResponse\x12D\n" +
@@ -2930,7 +3312,7 @@ func file_toold_v1_session_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_toold_v1_session_proto_goTypes = []any{
 	(PortState)(0),                  // 0: toold.v1.PortState
 	(FileChangeKind)(0),             // 1: toold.v1.FileChangeKind
@@ -2948,94 +3330,108 @@ var file_toold_v1_session_proto_goTypes = []any{
 	(*WatchSessionsResponse)(nil),   // 13: toold.v1.WatchSessionsResponse
 	(*SessionState)(nil),            // 14: toold.v1.SessionState
 	(*EventsEnded)(nil),             // 15: toold.v1.EventsEnded
-	(*AnswerRequest)(nil),           // 16: toold.v1.AnswerRequest
-	(*AnswerResponse)(nil),          // 17: toold.v1.AnswerResponse
-	(*CancelCallRequest)(nil),       // 18: toold.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),      // 19: toold.v1.CancelCallResponse
-	(*InterruptRequest)(nil),        // 20: toold.v1.InterruptRequest
-	(*InterruptResponse)(nil),       // 21: toold.v1.InterruptResponse
-	(*CancelTurnRequest)(nil),       // 22: toold.v1.CancelTurnRequest
-	(*CancelTurnResponse)(nil),      // 23: toold.v1.CancelTurnResponse
-	(*KillTaskRequest)(nil),         // 24: toold.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),        // 25: toold.v1.KillTaskResponse
-	(*CloseSessionRequest)(nil),     // 26: toold.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),    // 27: toold.v1.CloseSessionResponse
-	(*Checkpoint)(nil),              // 28: toold.v1.Checkpoint
-	(*FileChange)(nil),              // 29: toold.v1.FileChange
-	(*PathReason)(nil),              // 30: toold.v1.PathReason
-	(*ListCheckpointsRequest)(nil),  // 31: toold.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 32: toold.v1.ListCheckpointsResponse
-	(*RestoreRequest)(nil),          // 33: toold.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 34: toold.v1.RestoreResponse
-	(*timestamppb.Timestamp)(nil),   // 35: google.protobuf.Timestamp
-	(*ClientInfo)(nil),              // 36: toold.v1.ClientInfo
-	(*Options)(nil),                 // 37: toold.v1.Options
-	(*Todo)(nil),                    // 38: toold.v1.Todo
-	(*durationpb.Duration)(nil),     // 39: google.protobuf.Duration
-	(*Question)(nil),                // 40: toold.v1.Question
-	(CallState)(0),                  // 41: toold.v1.CallState
-	(*ExecuteResponse)(nil),         // 42: toold.v1.ExecuteResponse
-	(*Answer)(nil),                  // 43: toold.v1.Answer
+	(*GetSettingsRequest)(nil),      // 16: toold.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),     // 17: toold.v1.GetSettingsResponse
+	(*Setting)(nil),                 // 18: toold.v1.Setting
+	(*ListServersRequest)(nil),      // 19: toold.v1.ListServersRequest
+	(*ListServersResponse)(nil),     // 20: toold.v1.ListServersResponse
+	(*Server)(nil),                  // 21: toold.v1.Server
+	(*AnswerRequest)(nil),           // 22: toold.v1.AnswerRequest
+	(*AnswerResponse)(nil),          // 23: toold.v1.AnswerResponse
+	(*CancelCallRequest)(nil),       // 24: toold.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),      // 25: toold.v1.CancelCallResponse
+	(*InterruptRequest)(nil),        // 26: toold.v1.InterruptRequest
+	(*InterruptResponse)(nil),       // 27: toold.v1.InterruptResponse
+	(*CancelTurnRequest)(nil),       // 28: toold.v1.CancelTurnRequest
+	(*CancelTurnResponse)(nil),      // 29: toold.v1.CancelTurnResponse
+	(*KillTaskRequest)(nil),         // 30: toold.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),        // 31: toold.v1.KillTaskResponse
+	(*CloseSessionRequest)(nil),     // 32: toold.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),    // 33: toold.v1.CloseSessionResponse
+	(*Checkpoint)(nil),              // 34: toold.v1.Checkpoint
+	(*FileChange)(nil),              // 35: toold.v1.FileChange
+	(*PathReason)(nil),              // 36: toold.v1.PathReason
+	(*ListCheckpointsRequest)(nil),  // 37: toold.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 38: toold.v1.ListCheckpointsResponse
+	(*RestoreRequest)(nil),          // 39: toold.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 40: toold.v1.RestoreResponse
+	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
+	(*ClientInfo)(nil),              // 42: toold.v1.ClientInfo
+	(*Options)(nil),                 // 43: toold.v1.Options
+	(*Todo)(nil),                    // 44: toold.v1.Todo
+	(*durationpb.Duration)(nil),     // 45: google.protobuf.Duration
+	(*Question)(nil),                // 46: toold.v1.Question
+	(CallState)(0),                  // 47: toold.v1.CallState
+	(*ExecuteResponse)(nil),         // 48: toold.v1.ExecuteResponse
+	(*Warning)(nil),                 // 49: toold.v1.Warning
+	(*Answer)(nil),                  // 50: toold.v1.Answer
 }
 var file_toold_v1_session_proto_depIdxs = []int32{
-	35, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
-	36, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
+	41, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
+	42, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
 	3,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
-	37, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
-	38, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
-	39, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
+	43, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
+	44, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
+	45, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
 	4,  // 6: toold.v1.BackgroundTask.ports:type_name -> toold.v1.ServedPort
 	0,  // 7: toold.v1.ServedPort.state:type_name -> toold.v1.PortState
 	2,  // 8: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
 	2,  // 9: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
 	9,  // 10: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
-	40, // 11: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
-	41, // 12: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
-	42, // 13: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
-	42, // 14: toold.v1.WatchSessionsResponse.event:type_name -> toold.v1.ExecuteResponse
+	46, // 11: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
+	47, // 12: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
+	48, // 13: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
+	48, // 14: toold.v1.WatchSessionsResponse.event:type_name -> toold.v1.ExecuteResponse
 	14, // 15: toold.v1.WatchSessionsResponse.session:type_name -> toold.v1.SessionState
 	15, // 16: toold.v1.WatchSessionsResponse.events_ended:type_name -> toold.v1.EventsEnded
 	2,  // 17: toold.v1.SessionState.session:type_name -> toold.v1.Session
-	40, // 18: toold.v1.SessionState.open_questions:type_name -> toold.v1.Question
-	43, // 19: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
-	35, // 20: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
-	29, // 21: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
-	30, // 22: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
-	1,  // 23: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
-	28, // 24: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
-	29, // 25: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
-	29, // 26: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
-	30, // 27: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
-	30, // 28: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
-	5,  // 29: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
-	7,  // 30: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
-	10, // 31: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
-	12, // 32: toold.v1.SessionService.WatchSessions:input_type -> toold.v1.WatchSessionsRequest
-	16, // 33: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
-	18, // 34: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
-	20, // 35: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
-	22, // 36: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
-	24, // 37: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
-	26, // 38: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
-	31, // 39: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
-	33, // 40: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
-	6,  // 41: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
-	8,  // 42: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
-	11, // 43: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
-	13, // 44: toold.v1.SessionService.WatchSessions:output_type -> toold.v1.WatchSessionsResponse
-	17, // 45: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
-	19, // 46: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
-	21, // 47: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
-	23, // 48: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
-	25, // 49: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
-	27, // 50: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
-	32, // 51: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
-	34, // 52: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
-	41, // [41:53] is the sub-list for method output_type
-	29, // [29:41] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	46, // 18: toold.v1.SessionState.open_questions:type_name -> toold.v1.Question
+	18, // 19: toold.v1.GetSettingsResponse.settings:type_name -> toold.v1.Setting
+	49, // 20: toold.v1.GetSettingsResponse.warnings:type_name -> toold.v1.Warning
+	21, // 21: toold.v1.ListServersResponse.servers:type_name -> toold.v1.Server
+	50, // 22: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
+	41, // 23: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
+	35, // 24: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
+	36, // 25: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
+	1,  // 26: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
+	34, // 27: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
+	35, // 28: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
+	35, // 29: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
+	36, // 30: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
+	36, // 31: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
+	5,  // 32: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
+	7,  // 33: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
+	10, // 34: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
+	12, // 35: toold.v1.SessionService.WatchSessions:input_type -> toold.v1.WatchSessionsRequest
+	16, // 36: toold.v1.SessionService.GetSettings:input_type -> toold.v1.GetSettingsRequest
+	19, // 37: toold.v1.SessionService.ListServers:input_type -> toold.v1.ListServersRequest
+	22, // 38: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
+	24, // 39: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
+	26, // 40: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
+	28, // 41: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
+	30, // 42: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
+	32, // 43: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
+	37, // 44: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
+	39, // 45: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
+	6,  // 46: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
+	8,  // 47: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
+	11, // 48: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
+	13, // 49: toold.v1.SessionService.WatchSessions:output_type -> toold.v1.WatchSessionsResponse
+	17, // 50: toold.v1.SessionService.GetSettings:output_type -> toold.v1.GetSettingsResponse
+	20, // 51: toold.v1.SessionService.ListServers:output_type -> toold.v1.ListServersResponse
+	23, // 52: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
+	25, // 53: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
+	27, // 54: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
+	29, // 55: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
+	31, // 56: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
+	33, // 57: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
+	38, // 58: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
+	40, // 59: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
+	46, // [46:60] is the sub-list for method output_type
+	32, // [32:46] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_session_proto_init() }
@@ -3055,8 +3451,8 @@ func file_toold_v1_session_proto_init() {
 		(*WatchSessionsResponse_AllSent)(nil),
 		(*WatchSessionsResponse_EventsEnded)(nil),
 	}
-	file_toold_v1_session_proto_msgTypes[29].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[31].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[35].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[37].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),
 		(*RestoreRequest_ToolUseId)(nil),
 	}
@@ -3066,7 +3462,7 @@ func file_toold_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_session_proto_rawDesc), len(file_toold_v1_session_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   33,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,8 @@ const (
 	SessionService_GetSession_FullMethodName      = "/toold.v1.SessionService/GetSession"
 	SessionService_Watch_FullMethodName           = "/toold.v1.SessionService/Watch"
 	SessionService_WatchSessions_FullMethodName   = "/toold.v1.SessionService/WatchSessions"
+	SessionService_GetSettings_FullMethodName     = "/toold.v1.SessionService/GetSettings"
+	SessionService_ListServers_FullMethodName     = "/toold.v1.SessionService/ListServers"
 	SessionService_Answer_FullMethodName          = "/toold.v1.SessionService/Answer"
 	SessionService_CancelCall_FullMethodName      = "/toold.v1.SessionService/CancelCall"
 	SessionService_Interrupt_FullMethodName       = "/toold.v1.SessionService/Interrupt"
@@ -48,6 +50,10 @@ type SessionServiceClient interface {
 	// What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
 	// messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
 	WatchSessions(ctx context.Context, in *WatchSessionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSessionsResponse], error)
+	// The settings in force for the session's next call, with where each stands. What looks like a secret is left out of values.
+	GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*GetSettingsResponse, error)
+	// The MCP servers and language servers that the session has started or is to start.
+	ListServers(ctx context.Context, in *ListServersRequest, opts ...grpc.CallOption) (*ListServersResponse, error)
 	// Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
 	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error)
 	// Stops one call. Returns when that is decided, not when the call has ended.
@@ -134,6 +140,26 @@ func (c *sessionServiceClient) WatchSessions(ctx context.Context, in *WatchSessi
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type SessionService_WatchSessionsClient = grpc.ServerStreamingClient[WatchSessionsResponse]
+
+func (c *sessionServiceClient) GetSettings(ctx context.Context, in *GetSettingsRequest, opts ...grpc.CallOption) (*GetSettingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSettingsResponse)
+	err := c.cc.Invoke(ctx, SessionService_GetSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) ListServers(ctx context.Context, in *ListServersRequest, opts ...grpc.CallOption) (*ListServersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListServersResponse)
+	err := c.cc.Invoke(ctx, SessionService_ListServers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *sessionServiceClient) Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -230,6 +256,10 @@ type SessionServiceServer interface {
 	// What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
 	// messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
 	WatchSessions(*WatchSessionsRequest, grpc.ServerStreamingServer[WatchSessionsResponse]) error
+	// The settings in force for the session's next call, with where each stands. What looks like a secret is left out of values.
+	GetSettings(context.Context, *GetSettingsRequest) (*GetSettingsResponse, error)
+	// The MCP servers and language servers that the session has started or is to start.
+	ListServers(context.Context, *ListServersRequest) (*ListServersResponse, error)
 	// Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
 	Answer(context.Context, *AnswerRequest) (*AnswerResponse, error)
 	// Stops one call. Returns when that is decided, not when the call has ended.
@@ -270,6 +300,12 @@ func (UnimplementedSessionServiceServer) Watch(*WatchRequest, grpc.ServerStreami
 }
 func (UnimplementedSessionServiceServer) WatchSessions(*WatchSessionsRequest, grpc.ServerStreamingServer[WatchSessionsResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchSessions not implemented")
+}
+func (UnimplementedSessionServiceServer) GetSettings(context.Context, *GetSettingsRequest) (*GetSettingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSettings not implemented")
+}
+func (UnimplementedSessionServiceServer) ListServers(context.Context, *ListServersRequest) (*ListServersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListServers not implemented")
 }
 func (UnimplementedSessionServiceServer) Answer(context.Context, *AnswerRequest) (*AnswerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Answer not implemented")
@@ -373,6 +409,42 @@ func _SessionService_WatchSessions_Handler(srv interface{}, stream grpc.ServerSt
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type SessionService_WatchSessionsServer = grpc.ServerStreamingServer[WatchSessionsResponse]
+
+func _SessionService_GetSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSettingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).GetSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_GetSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).GetSettings(ctx, req.(*GetSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_ListServers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListServersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).ListServers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_ListServers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).ListServers(ctx, req.(*ListServersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _SessionService_Answer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AnswerRequest)
@@ -532,6 +604,14 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetSession",
 			Handler:    _SessionService_GetSession_Handler,
+		},
+		{
+			MethodName: "GetSettings",
+			Handler:    _SessionService_GetSettings_Handler,
+		},
+		{
+			MethodName: "ListServers",
+			Handler:    _SessionService_ListServers_Handler,
 		},
 		{
 			MethodName: "Answer",

@@ -5,6 +5,7 @@
 package language
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -155,23 +156,37 @@ func (s *Set) running(path string) *server {
 	return nil
 }
 
-// Count returns how many servers run, and how many have ended or did not start and were not started again.
-func (s *Set) Count() (ready, failed int) {
+// A Status is how a server of a Set does.
+type Status struct {
+	Language string
+	Root     string // which it was started for
+	State    string // "starting", "ready" or "failed": it has ended or did not start, and was not started again
+	Why      string // why it did not start; empty: not known, or it did
+}
+
+// Servers returns the servers that were started, by language and root.
+func (s *Set) Servers() (all []Status) {
 	if s == nil {
-		return 0, 0
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, at := range s.places {
+	for k, at := range s.places {
+		status := Status{Language: k.language, Root: k.root, State: "starting"}
 		switch {
 		case at.last == nil || !at.last.isDone():
 		case at.last.ready() != nil:
-			ready++
+			status.State = "ready"
 		default:
-			failed++
+			status.State = "failed"
+			if at.last.err != nil {
+				status.Why = at.last.err.Error()
+			}
 		}
+		all = append(all, status)
 	}
-	return ready, failed
+	slices.SortFunc(all, func(a, b Status) int { return cmp.Or(cmp.Compare(a.Language, b.Language), cmp.Compare(a.Root, b.Root)) })
+	return all
 }
 
 // isDone reports whether it has succeeded or failed.

@@ -4,7 +4,10 @@ package terminal
 
 import (
 	"context"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -31,4 +34,28 @@ func (p *Prompter) secret(ctx context.Context, q *tooldv1.Question) *tooldv1.Ans
 		answer.Secret = secret
 		return answer
 	}
+}
+
+// hideInput stops showing what is typed, until shown is called.
+func hideInput(terminal *os.File) (shown func(), err error) {
+	raw, err := terminal.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var was *unix.Termios
+	set := func(mode *unix.Termios) (failed error) {
+		if err := raw.Control(func(fd uintptr) { failed = unix.IoctlSetTermios(int(fd), setModes, mode) }); err != nil {
+			return err
+		}
+		return failed
+	}
+	if failed := raw.Control(func(fd uintptr) { was, err = unix.IoctlGetTermios(int(fd), getModes) }); failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	hidden := *was
+	hidden.Lflag &^= unix.ECHO
+	return func() { _ = set(was) }, set(&hidden)
 }

@@ -159,11 +159,12 @@ step("narrow and dark");
 for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["dark", 400], ["light", 400]]) {
   const other = await open({ colorScheme, viewport: { width, height: 800 } });
   await check(other, `sessions-${colorScheme}-${width}`);
-  for (const [name, path] of [["session", "session/live"], ["call", "call/asking/w1"], ["questions", "questions"]]) {
+  for (const [name, path] of [["session", "session/live"], ["call", "call/asking/w1"], ["questions", "questions"], ["settings", "surroundings/live"]]) {
     await other.goto(other.url().split("#")[0] + "#/" + path);
     await other.locator("main h2").waitFor();
     if (name === "session") await other.getByRole("listbox", { name: "Calls" }).getByRole("option").first().waitFor();
     if (name === "call") await other.getByRole("heading", { name: "Changed files" }).waitFor();
+    if (name === "settings") await other.getByText("permissions.allow").first().waitFor();
     await check(other, `${name}-${colorScheme}-${width}`);
   }
   await other.context().close();

@@ -35,6 +35,16 @@ class SessionServiceStub(object):
                 request_serializer=toold_dot_v1_dot_session__pb2.WatchSessionsRequest.SerializeToString,
                 response_deserializer=toold_dot_v1_dot_session__pb2.WatchSessionsResponse.FromString,
                 )
+        self.GetSettings = channel.unary_unary(
+                '/toold.v1.SessionService/GetSettings',
+                request_serializer=toold_dot_v1_dot_session__pb2.GetSettingsRequest.SerializeToString,
+                response_deserializer=toold_dot_v1_dot_session__pb2.GetSettingsResponse.FromString,
+                )
+        self.ListServers = channel.unary_unary(
+                '/toold.v1.SessionService/ListServers',
+                request_serializer=toold_dot_v1_dot_session__pb2.ListServersRequest.SerializeToString,
+                response_deserializer=toold_dot_v1_dot_session__pb2.ListServersResponse.FromString,
+                )
         self.Answer = channel.unary_unary(
                 '/toold.v1.SessionService/Answer',
                 request_serializer=toold_dot_v1_dot_session__pb2.AnswerRequest.SerializeToString,
@@ -105,6 +115,20 @@ class SessionServiceServicer(object):
     def WatchSessions(self, request, context):
         """What becomes of all the caller's open sessions, and the records of one of them: what a page shows, on one stream. The first
         messages are the sessions as they stand; then all_sent; then each session that has changed, within half a second.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSettings(self, request, context):
+        """The settings in force for the session's next call, with where each stands. What looks like a secret is left out of values.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListServers(self, request, context):
+        """The MCP servers and language servers that the session has started or is to start.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -191,6 +215,16 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.WatchSessions,
                     request_deserializer=toold_dot_v1_dot_session__pb2.WatchSessionsRequest.FromString,
                     response_serializer=toold_dot_v1_dot_session__pb2.WatchSessionsResponse.SerializeToString,
+            ),
+            'GetSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSettings,
+                    request_deserializer=toold_dot_v1_dot_session__pb2.GetSettingsRequest.FromString,
+                    response_serializer=toold_dot_v1_dot_session__pb2.GetSettingsResponse.SerializeToString,
+            ),
+            'ListServers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListServers,
+                    request_deserializer=toold_dot_v1_dot_session__pb2.ListServersRequest.FromString,
+                    response_serializer=toold_dot_v1_dot_session__pb2.ListServersResponse.SerializeToString,
             ),
             'Answer': grpc.unary_unary_rpc_method_handler(
                     servicer.Answer,
@@ -308,6 +342,40 @@ class SessionService(object):
         return grpc.experimental.unary_stream(request, target, '/toold.v1.SessionService/WatchSessions',
             toold_dot_v1_dot_session__pb2.WatchSessionsRequest.SerializeToString,
             toold_dot_v1_dot_session__pb2.WatchSessionsResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def GetSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/toold.v1.SessionService/GetSettings',
+            toold_dot_v1_dot_session__pb2.GetSettingsRequest.SerializeToString,
+            toold_dot_v1_dot_session__pb2.GetSettingsResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ListServers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/toold.v1.SessionService/ListServers',
+            toold_dot_v1_dot_session__pb2.ListServersRequest.SerializeToString,
+            toold_dot_v1_dot_session__pb2.ListServersResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

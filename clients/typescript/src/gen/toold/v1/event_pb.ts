@@ -705,7 +705,7 @@ export type SecretPrompt = Message<"toold.v1.SecretPrompt"> & {
   program: string;
 
   /**
-   * Its command line, as the program states it.
+   * Its command line, as the program states it, at most 80 characters; a longer one ends in an ellipsis.
    *
    * @generated from field: string command = 2;
    */

@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { ExecuteResponse, Question, Todo } from "./event_pb.js";
+import type { ExecuteResponse, Question, Todo, Warning } from "./event_pb.js";
 import { file_toold_v1_event } from "./event_pb.js";
 import type { Options } from "./options_pb.js";
 import { file_toold_v1_options } from "./options_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/session.proto.
  */
 export const file_toold_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChZ0b29sZC92MS9zZXNzaW9uLnByb3RvEgh0b29sZC52MSKtAwoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXJvb3RzGAIgAygJEhkKEXdvcmtpbmdfZGlyZWN0b3J5GAMgASgJEisKB2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmZpcnN0X2tlcHRfc2VxGAUgASgEEhAKCGxhc3Rfc2VxGAYgASgEEhAKCGF0dGFjaGVkGAcgASgIEiQKBmNsaWVudBgIIAEoCzIULnRvb2xkLnYxLkNsaWVudEluZm8SEgoKb3Blbl9jYWxscxgJIAEoDRIWCg5vcGVuX3F1ZXN0aW9ucxgKIAEoDRIyChBiYWNrZ3JvdW5kX3Rhc2tzGAsgAygLMhgudG9vbGQudjEuQmFja2dyb3VuZFRhc2sSIgoHb3B0aW9ucxgMIAEoCzIRLnRvb2xkLnYxLk9wdGlvbnMSDgoGY2xvc2VkGA0gASgIEhEKCWFub255bW91cxgOIAEoCBIdCgV0b2RvcxgPIAMoCzIOLnRvb2xkLnYxLlRvZG8SDwoHb21pdHRlZBgQIAMoCSKpAQoOQmFja2dyb3VuZFRhc2sSDwoHdGFza19pZBgBIAEoCRIPCgdjb21tYW5kGAIgASgJEiYKA2FnZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtvdXRwdXRfcGF0aBgEIAEoCRITCgt0b29sX3VzZV9pZBgFIAEoCRIjCgVwb3J0cxgGIAMoCzIULnRvb2xkLnYxLlNlcnZlZFBvcnQiXAoKU2VydmVkUG9ydBIMCgRwb3J0GAEgASgNEgsKA3VybBgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLnRvb2xkLnYxLlBvcnRTdGF0ZRIPCgdwcm9ncmFtGAQgASgJIlQKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFgoOaW5jbHVkZV9jbG9zZWQYASABKAgSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES50b29sZC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIowBChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLnRvb2xkLnYxLlNlc3Npb24SJgoKb3Blbl9jYWxscxgCIAMoCzISLnRvb2xkLnYxLk9wZW5DYWxsEioKDm9wZW5fcXVlc3Rpb25zGAMgAygLMhIudG9vbGQudjEuUXVlc3Rpb24ifwoIT3BlbkNhbGwSEwoLdG9vbF91c2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0dXJuGAQgASgEEg8KB3R1cm5faWQYBSABKAkSIgoFc3RhdGUYBiABKA4yEy50b29sZC52MS5DYWxsU3RhdGUifAoMV2F0Y2hSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESEQoJbm9fZm9sbG93GAMgASgIEg8KB2Fuc3dlcnMYBCABKAgSDgoGaW5wdXRzGAUgASgIQgwKCl9hZnRlcl9zZXEiOQoNV2F0Y2hSZXNwb25zZRIoCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZSJxChRXYXRjaFNlc3Npb25zUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEg8KB2Fuc3dlcnMYAyABKAgSDgoGaW5wdXRzGAQgASgIQgwKCl9hZnRlcl9zZXEi2AEKFVdhdGNoU2Vzc2lvbnNSZXNwb25zZRIqCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZUgAEikKB3Nlc3Npb24YAiABKAsyFi50b29sZC52MS5TZXNzaW9uU3RhdGVIABIbChFjbG9zZWRfc2Vzc2lvbl9pZBgDIAEoCUgAEhIKCGFsbF9zZW50GAQgASgISAASLQoMZXZlbnRzX2VuZGVkGAUgASgLMhUudG9vbGQudjEuRXZlbnRzRW5kZWRIAEIICgZ1cGRhdGUiXgoMU2Vzc2lvblN0YXRlEiIKB3Nlc3Npb24YASABKAsyES50b29sZC52MS5TZXNzaW9uEioKDm9wZW5fcXVlc3Rpb25zGAIgAygLMhIudG9vbGQudjEuUXVlc3Rpb24iLAoLRXZlbnRzRW5kZWQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIkUKDUFuc3dlclJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIgCgZhbnN3ZXIYAiABKAsyEC50b29sZC52MS5BbnN3ZXIiEAoOQW5zd2VyUmVzcG9uc2UiTAoRQ2FuY2VsQ2FsbFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRITCgt0b29sX3VzZV9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiJwoSQ2FuY2VsQ2FsbFJlc3BvbnNlEhEKCWNhbmNlbGxlZBgBIAEoCCI2ChBJbnRlcnJ1cHRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGcmVhc29uGAIgASgJIhMKEUludGVycnVwdFJlc3BvbnNlIlUKEUNhbmNlbFR1cm5SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDwoHdHVybl9pZBgCIAEoCRILCgNhbGwYAyABKAgSDgoGcmVhc29uGAQgASgJIiMKEkNhbmNlbFR1cm5SZXNwb25zZRINCgV0dXJucxgBIAEoDSI2Cg9LaWxsVGFza1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd0YXNrX2lkGAIgASgJIhIKEEtpbGxUYXNrUmVzcG9uc2UiKQoTQ2xvc2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIhYKFENsb3NlU2Vzc2lvblJlc3BvbnNlIuoCCgpDaGVja3BvaW50EgwKBHR1cm4YASABKAQSEwoLdG9vbF91c2VfaWQYAiABKAkSDQoFcGF0aHMYAyADKAkSDAoEZGlmZhgEIAEoCRIPCgd0dXJuX2lkGAUgASgJEhEKCXRvb2xfbmFtZRgGIAEoCRINCgV0aXRsZRgHIAEoCRIrCgdzdGFydGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgVmaWxlcxgJIAMoCzIULnRvb2xkLnYxLkZpbGVDaGFuZ2USJgoIbm90X2tlcHQYCiADKAsyFC50b29sZC52MS5QYXRoUmVhc29uEg4KBnVuZG9uZRgLIAEoCBIPCgdyZXN0b3JlGAwgASgIEhIKCnNlc3Npb25faWQYDSABKAkSDwoHcnVubmluZxgOIAEoCBISCgptb3JlX2ZpbGVzGA8gASgNEhUKDW1vcmVfbm90X2tlcHQYECABKA0ifgoKRmlsZUNoYW5nZRIMCgRwYXRoGAEgASgJEiYKBGtpbmQYAiABKA4yGC50b29sZC52MS5GaWxlQ2hhbmdlS2luZBIMCgRkaWZmGAMgASgJEg0KBWFkZGVkGAQgASgNEg8KB3JlbW92ZWQYBSABKA0SDAoEbm90ZRgGIAEoCSIqCgpQYXRoUmVhc29uEgwKBHBhdGgYASABKAkSDgoGcmVhc29uGAIgASgJIq4BChZMaXN0Q2hlY2twb2ludHNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoEdHVybhgCIAEoBEgAiAEBEhMKC3Rvb2xfdXNlX2lkGAMgASgJEg0KBXBhdGhzGAQgAygJEhAKCG5vX2RpZmZzGAUgASgIEgsKA25ldBgGIAEoCBINCgVsaW1pdBgHIAEoDRISCgpwYWdlX3Rva2VuGAggASgJQgcKBV90dXJuIpIBChdMaXN0Q2hlY2twb2ludHNSZXNwb25zZRIpCgtjaGVja3BvaW50cxgBIAMoCzIULnRvb2xkLnYxLkNoZWNrcG9pbnQSIQoDbmV0GAIgAygLMhQudG9vbGQudjEuRmlsZUNoYW5nZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSEAoIbW9yZV9uZXQYBCABKA0imAEKDlJlc3RvcmVSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoEdHVybhgCIAEoBEgAEhUKC3Rvb2xfdXNlX2lkGAMgASgJSAASDQoFcGF0aHMYBCADKAkSDwoHZHJ5X3J1bhgFIAEoCBINCgVmb3JjZRgGIAEoCBITCgtwbGFuX2RpZ2VzdBgHIAEoCUIHCgVwb2ludCKAAwoPUmVzdG9yZVJlc3BvbnNlEhAKCHJlc3RvcmVkGAEgAygJEhEKCWNvbmZsaWN0cxgCIAMoCRIjCgVmaWxlcxgDIAMoCzIULnRvb2xkLnYxLkZpbGVDaGFuZ2USKgoMbm90X3Jlc3RvcmVkGAQgAygLMhQudG9vbGQudjEuUGF0aFJlYXNvbhIuChBjb25mbGljdF9yZWFzb25zGAUgAygLMhQudG9vbGQudjEuUGF0aFJlYXNvbhITCgtwbGFuX2RpZ2VzdBgGIAEoCRISCgpzZXNzaW9uX2lkGAcgASgJEhMKC3Rvb2xfdXNlX2lkGAggASgJEgwKBHR1cm4YCSABKAQSGwoTdW5kb25lX3Rvb2xfdXNlX2lkcxgKIAMoCRIUCgx1bmRvbmVfY2FsbHMYCyABKA0SFQoNbW9yZV9yZXN0b3JlZBgMIAEoDRIWCg5tb3JlX2NvbmZsaWN0cxgNIAEoDRIZChFtb3JlX25vdF9yZXN0b3JlZBgOIAEoDSrgAQoJUG9ydFN0YXRlEhoKFlBPUlRfU1RBVEVfVU5TUEVDSUZJRUQQABITCg9QT1JUX1NUQVRFX09QRU4QARIUChBQT1JUX1NUQVRFX0FTS0VEEAISFgoSUE9SVF9TVEFURV9SRUZVU0VEEAMSFAoQUE9SVF9TVEFURV9ORVZFUhAEEhkKFVBPUlRfU1RBVEVfVU5BTlNXRVJFRBAFEhQKEFBPUlRfU1RBVEVfVEFLRU4QBhIWChJQT1JUX1NUQVRFX0xJTUlURUQQBxIVChFQT1JUX1NUQVRFX0ZBSUxFRBAIKqcBCg5GaWxlQ2hhbmdlS2luZBIgChxGSUxFX0NIQU5HRV9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRklMRV9DSEFOR0VfS0lORF9DUkVBVEVEEAESHAoYRklMRV9DSEFOR0VfS0lORF9SRU1PVkVEEAISHAoYRklMRV9DSEFOR0VfS0lORF9DSEFOR0VEEAMSGQoVRklMRV9DSEFOR0VfS0lORF9NT0RFEAQy9wYKDlNlc3Npb25TZXJ2aWNlEk0KDExpc3RTZXNzaW9ucxIdLnRvb2xkLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi50b29sZC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRJHCgpHZXRTZXNzaW9uEhsudG9vbGQudjEuR2V0U2Vzc2lvblJlcXVlc3QaHC50b29sZC52MS5HZXRTZXNzaW9uUmVzcG9uc2USOgoFV2F0Y2gSFi50b29sZC52MS5XYXRjaFJlcXVlc3QaFy50b29sZC52MS5XYXRjaFJlc3BvbnNlMAESUgoNV2F0Y2hTZXNzaW9ucxIeLnRvb2xkLnYxLldhdGNoU2Vzc2lvbnNSZXF1ZXN0Gh8udG9vbGQudjEuV2F0Y2hTZXNzaW9uc1Jlc3BvbnNlMAESOwoGQW5zd2VyEhcudG9vbGQudjEuQW5zd2VyUmVxdWVzdBoYLnRvb2xkLnYxLkFuc3dlclJlc3BvbnNlEkcKCkNhbmNlbENhbGwSGy50b29sZC52MS5DYW5jZWxDYWxsUmVxdWVzdBocLnRvb2xkLnYxLkNhbmNlbENhbGxSZXNwb25zZRJECglJbnRlcnJ1cHQSGi50b29sZC52MS5JbnRlcnJ1cHRSZXF1ZXN0GhsudG9vbGQudjEuSW50ZXJydXB0UmVzcG9uc2USRwoKQ2FuY2VsVHVybhIbLnRvb2xkLnYxLkNhbmNlbFR1cm5SZXF1ZXN0GhwudG9vbGQudjEuQ2FuY2VsVHVyblJlc3BvbnNlEkEKCEtpbGxUYXNrEhkudG9vbGQudjEuS2lsbFRhc2tSZXF1ZXN0GhoudG9vbGQudjEuS2lsbFRhc2tSZXNwb25zZRJNCgxDbG9zZVNlc3Npb24SHS50b29sZC52MS5DbG9zZVNlc3Npb25SZXF1ZXN0Gh4udG9vbGQudjEuQ2xvc2VTZXNzaW9uUmVzcG9uc2USVgoPTGlzdENoZWNrcG9pbnRzEiAudG9vbGQudjEuTGlzdENoZWNrcG9pbnRzUmVxdWVzdBohLnRvb2xkLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEj4KB1Jlc3RvcmUSGC50b29sZC52MS5SZXN0b3JlUmVxdWVzdBoZLnRvb2xkLnYxLlJlc3RvcmVSZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChZ0b29sZC92MS9zZXNzaW9uLnByb3RvEgh0b29sZC52MSKtAwoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXJvb3RzGAIgAygJEhkKEXdvcmtpbmdfZGlyZWN0b3J5GAMgASgJEisKB2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmZpcnN0X2tlcHRfc2VxGAUgASgEEhAKCGxhc3Rfc2VxGAYgASgEEhAKCGF0dGFjaGVkGAcgASgIEiQKBmNsaWVudBgIIAEoCzIULnRvb2xkLnYxLkNsaWVudEluZm8SEgoKb3Blbl9jYWxscxgJIAEoDRIWCg5vcGVuX3F1ZXN0aW9ucxgKIAEoDRIyChBiYWNrZ3JvdW5kX3Rhc2tzGAsgAygLMhgudG9vbGQudjEuQmFja2dyb3VuZFRhc2sSIgoHb3B0aW9ucxgMIAEoCzIRLnRvb2xkLnYxLk9wdGlvbnMSDgoGY2xvc2VkGA0gASgIEhEKCWFub255bW91cxgOIAEoCBIdCgV0b2RvcxgPIAMoCzIOLnRvb2xkLnYxLlRvZG8SDwoHb21pdHRlZBgQIAMoCSKpAQoOQmFja2dyb3VuZFRhc2sSDwoHdGFza19pZBgBIAEoCRIPCgdjb21tYW5kGAIgASgJEiYKA2FnZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtvdXRwdXRfcGF0aBgEIAEoCRITCgt0b29sX3VzZV9pZBgFIAEoCRIjCgVwb3J0cxgGIAMoCzIULnRvb2xkLnYxLlNlcnZlZFBvcnQiXAoKU2VydmVkUG9ydBIMCgRwb3J0GAEgASgNEgsKA3VybBgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLnRvb2xkLnYxLlBvcnRTdGF0ZRIPCgdwcm9ncmFtGAQgASgJIlQKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFgoOaW5jbHVkZV9jbG9zZWQYASABKAgSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES50b29sZC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIowBChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLnRvb2xkLnYxLlNlc3Npb24SJgoKb3Blbl9jYWxscxgCIAMoCzISLnRvb2xkLnYxLk9wZW5DYWxsEioKDm9wZW5fcXVlc3Rpb25zGAMgAygLMhIudG9vbGQudjEuUXVlc3Rpb24ifwoIT3BlbkNhbGwSEwoLdG9vbF91c2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0dXJuGAQgASgEEg8KB3R1cm5faWQYBSABKAkSIgoFc3RhdGUYBiABKA4yEy50b29sZC52MS5DYWxsU3RhdGUifAoMV2F0Y2hSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESEQoJbm9fZm9sbG93GAMgASgIEg8KB2Fuc3dlcnMYBCABKAgSDgoGaW5wdXRzGAUgASgIQgwKCl9hZnRlcl9zZXEiOQoNV2F0Y2hSZXNwb25zZRIoCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZSJxChRXYXRjaFNlc3Npb25zUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEg8KB2Fuc3dlcnMYAyABKAgSDgoGaW5wdXRzGAQgASgIQgwKCl9hZnRlcl9zZXEi2AEKFVdhdGNoU2Vzc2lvbnNSZXNwb25zZRIqCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZUgAEikKB3Nlc3Npb24YAiABKAsyFi50b29sZC52MS5TZXNzaW9uU3RhdGVIABIbChFjbG9zZWRfc2Vzc2lvbl9pZBgDIAEoCUgAEhIKCGFsbF9zZW50GAQgASgISAASLQoMZXZlbnRzX2VuZGVkGAUgASgLMhUudG9vbGQudjEuRXZlbnRzRW5kZWRIAEIICgZ1cGRhdGUiXgoMU2Vzc2lvblN0YXRlEiIKB3Nlc3Npb24YASABKAsyES50b29sZC52MS5TZXNzaW9uEioKDm9wZW5fcXVlc3Rpb25zGAIgAygLMhIudG9vbGQudjEuUXVlc3Rpb24iLAoLRXZlbnRzRW5kZWQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIigKEkdldFNldHRpbmdzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIl8KE0dldFNldHRpbmdzUmVzcG9uc2USIwoIc2V0dGluZ3MYASADKAsyES50b29sZC52MS5TZXR0aW5nEiMKCHdhcm5pbmdzGAIgAygLMhEudG9vbGQudjEuV2FybmluZyJBCgdTZXR0aW5nEgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIMCgRmaWxlGAMgASgJEgwKBGxpbmUYBCABKA0iKAoSTGlzdFNlcnZlcnNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiOAoTTGlzdFNlcnZlcnNSZXNwb25zZRIhCgdzZXJ2ZXJzGAEgAygLMhAudG9vbGQudjEuU2VydmVyImMKBlNlcnZlchIMCgRraW5kGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGb3JpZ2luGAMgASgJEg0KBXN0YXRlGAQgASgJEg8KB21lc3NhZ2UYBSABKAkSDQoFdG9vbHMYBiABKA0iRQoNQW5zd2VyUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEiAKBmFuc3dlchgCIAEoCzIQLnRvb2xkLnYxLkFuc3dlciIQCg5BbnN3ZXJSZXNwb25zZSJMChFDYW5jZWxDYWxsUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhMKC3Rvb2xfdXNlX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSInChJDYW5jZWxDYWxsUmVzcG9uc2USEQoJY2FuY2VsbGVkGAEgASgIIjYKEEludGVycnVwdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiEwoRSW50ZXJydXB0UmVzcG9uc2UiVQoRQ2FuY2VsVHVyblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd0dXJuX2lkGAIgASgJEgsKA2FsbBgDIAEoCBIOCgZyZWFzb24YBCABKAkiIwoSQ2FuY2VsVHVyblJlc3BvbnNlEg0KBXR1cm5zGAEgASgNIjYKD0tpbGxUYXNrUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Rhc2tfaWQYAiABKAkiEgoQS2lsbFRhc2tSZXNwb25zZSIpChNDbG9zZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFgoUQ2xvc2VTZXNzaW9uUmVzcG9uc2Ui6gIKCkNoZWNrcG9pbnQSDAoEdHVybhgBIAEoBBITCgt0b29sX3VzZV9pZBgCIAEoCRINCgVwYXRocxgDIAMoCRIMCgRkaWZmGAQgASgJEg8KB3R1cm5faWQYBSABKAkSEQoJdG9vbF9uYW1lGAYgASgJEg0KBXRpdGxlGAcgASgJEisKB3N0YXJ0ZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKBWZpbGVzGAkgAygLMhQudG9vbGQudjEuRmlsZUNoYW5nZRImCghub3Rfa2VwdBgKIAMoCzIULnRvb2xkLnYxLlBhdGhSZWFzb24SDgoGdW5kb25lGAsgASgIEg8KB3Jlc3RvcmUYDCABKAgSEgoKc2Vzc2lvbl9pZBgNIAEoCRIPCgdydW5uaW5nGA4gASgIEhIKCm1vcmVfZmlsZXMYDyABKA0SFQoNbW9yZV9ub3Rfa2VwdBgQIAEoDSJ+CgpGaWxlQ2hhbmdlEgwKBHBhdGgYASABKAkSJgoEa2luZBgCIAEoDjIYLnRvb2xkLnYxLkZpbGVDaGFuZ2VLaW5kEgwKBGRpZmYYAyABKAkSDQoFYWRkZWQYBCABKA0SDwoHcmVtb3ZlZBgFIAEoDRIMCgRub3RlGAYgASgJIioKClBhdGhSZWFzb24SDAoEcGF0aBgBIAEoCRIOCgZyZWFzb24YAiABKAkirgEKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIRCgR0dXJuGAIgASgESACIAQESEwoLdG9vbF91c2VfaWQYAyABKAkSDQoFcGF0aHMYBCADKAkSEAoIbm9fZGlmZnMYBSABKAgSCwoDbmV0GAYgASgIEg0KBWxpbWl0GAcgASgNEhIKCnBhZ2VfdG9rZW4YCCABKAlCBwoFX3R1cm4ikgEKF0xpc3RDaGVja3BvaW50c1Jlc3BvbnNlEikKC2NoZWNrcG9pbnRzGAEgAygLMhQudG9vbGQudjEuQ2hlY2twb2ludBIhCgNuZXQYAiADKAsyFC50b29sZC52MS5GaWxlQ2hhbmdlEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIQCghtb3JlX25ldBgEIAEoDSKYAQoOUmVzdG9yZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgR0dXJuGAIgASgESAASFQoLdG9vbF91c2VfaWQYAyABKAlIABINCgVwYXRocxgEIAMoCRIPCgdkcnlfcnVuGAUgASgIEg0KBWZvcmNlGAYgASgIEhMKC3BsYW5fZGlnZXN0GAcgASgJQgcKBXBvaW50IoADCg9SZXN0b3JlUmVzcG9uc2USEAoIcmVzdG9yZWQYASADKAkSEQoJY29uZmxpY3RzGAIgAygJEiMKBWZpbGVzGAMgAygLMhQudG9vbGQudjEuRmlsZUNoYW5nZRIqCgxub3RfcmVzdG9yZWQYBCADKAsyFC50b29sZC52MS5QYXRoUmVhc29uEi4KEGNvbmZsaWN0X3JlYXNvbnMYBSADKAsyFC50b29sZC52MS5QYXRoUmVhc29uEhMKC3BsYW5fZGlnZXN0GAYgASgJEhIKCnNlc3Npb25faWQYByABKAkSEwoLdG9vbF91c2VfaWQYCCABKAkSDAoEdHVybhgJIAEoBBIbChN1bmRvbmVfdG9vbF91c2VfaWRzGAogAygJEhQKDHVuZG9uZV9jYWxscxgLIAEoDRIVCg1tb3JlX3Jlc3RvcmVkGAwgASgNEhYKDm1vcmVfY29uZmxpY3RzGA0gASgNEhkKEW1vcmVfbm90X3Jlc3RvcmVkGA4gASgNKuABCglQb3J0U3RhdGUSGgoWUE9SVF9TVEFURV9VTlNQRUNJRklFRBAAEhMKD1BPUlRfU1RBVEVfT1BFThABEhQKEFBPUlRfU1RBVEVfQVNLRUQQAhIWChJQT1JUX1NUQVRFX1JFRlVTRUQQAxIUChBQT1JUX1NUQVRFX05FVkVSEAQSGQoVUE9SVF9TVEFURV9VTkFOU1dFUkVEEAUSFAoQUE9SVF9TVEFURV9UQUtFThAGEhYKElBPUlRfU1RBVEVfTElNSVRFRBAHEhUKEVBPUlRfU1RBVEVfRkFJTEVEEAgqpwEKDkZpbGVDaGFuZ2VLaW5kEiAKHEZJTEVfQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIcChhGSUxFX0NIQU5HRV9LSU5EX0NSRUFURUQQARIcChhGSUxFX0NIQU5HRV9LSU5EX1JFTU9WRUQQAhIcChhGSUxFX0NIQU5HRV9LSU5EX0NIQU5HRUQQAxIZChVGSUxFX0NIQU5HRV9LSU5EX01PREUQBDKPCAoOU2Vzc2lvblNlcnZpY2USTQoMTGlzdFNlc3Npb25zEh0udG9vbGQudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoeLnRvb2xkLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlEkcKCkdldFNlc3Npb24SGy50b29sZC52MS5HZXRTZXNzaW9uUmVxdWVzdBocLnRvb2xkLnYxLkdldFNlc3Npb25SZXNwb25zZRI6CgVXYXRjaBIWLnRvb2xkLnYxLldhdGNoUmVxdWVzdBoXLnRvb2xkLnYxLldhdGNoUmVzcG9uc2UwARJSCg1XYXRjaFNlc3Npb25zEh4udG9vbGQudjEuV2F0Y2hTZXNzaW9uc1JlcXVlc3QaHy50b29sZC52MS5XYXRjaFNlc3Npb25zUmVzcG9uc2UwARJKCgtHZXRTZXR0aW5ncxIcLnRvb2xkLnYxLkdldFNldHRpbmdzUmVxdWVzdBodLnRvb2xkLnYxLkdldFNldHRpbmdzUmVzcG9uc2USSgoLTGlzdFNlcnZlcnMSHC50b29sZC52MS5MaXN0U2VydmVyc1JlcXVlc3QaHS50b29sZC52MS5MaXN0U2VydmVyc1Jlc3BvbnNlEjsKBkFuc3dlchIXLnRvb2xkLnYxLkFuc3dlclJlcXVlc3QaGC50b29sZC52MS5BbnN3ZXJSZXNwb25zZRJHCgpDYW5jZWxDYWxsEhsudG9vbGQudjEuQ2FuY2VsQ2FsbFJlcXVlc3QaHC50b29sZC52MS5DYW5jZWxDYWxsUmVzcG9uc2USRAoJSW50ZXJydXB0EhoudG9vbGQudjEuSW50ZXJydXB0UmVxdWVzdBobLnRvb2xkLnYxLkludGVycnVwdFJlc3BvbnNlEkcKCkNhbmNlbFR1cm4SGy50b29sZC52MS5DYW5jZWxUdXJuUmVxdWVzdBocLnRvb2xkLnYxLkNhbmNlbFR1cm5SZXNwb25zZRJBCghLaWxsVGFzaxIZLnRvb2xkLnYxLktpbGxUYXNrUmVxdWVzdBoaLnRvb2xkLnYxLktpbGxUYXNrUmVzcG9uc2USTQoMQ2xvc2VTZXNzaW9uEh0udG9vbGQudjEuQ2xvc2VTZXNzaW9uUmVxdWVzdBoeLnRvb2xkLnYxLkNsb3NlU2Vzc2lvblJlc3BvbnNlElYKD0xpc3RDaGVja3BvaW50cxIgLnRvb2xkLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIS50b29sZC52MS5MaXN0Q2hlY2twb2ludHNSZXNwb25zZRI+CgdSZXN0b3JlEhgudG9vbGQudjEuUmVzdG9yZVJlcXVlc3QaGS50b29sZC52MS5SZXN0b3JlUmVzcG9uc2VCLVorZ2l0aHViLmNvbS90b29sZC90b29sZC9nZW4vdG9vbGQvdjE7dG9vbGR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * A session, seen from beside.
@@ -515,7 +515,7 @@ export type WatchSessionsRequest = Message<"toold.v1.WatchSessionsRequest"> & {
 
   /**
    * A person answers questions of all the caller's sessions, through the Answer method: while the stream lasts and for two minutes
-   * after it, no call is denied for want of one who could be asked.
+   * after it, no call is denied because no client can be asked.
    *
    * @generated from field: bool answers = 3;
    */
@@ -654,6 +654,195 @@ export const EventsEndedSchema: GenMessage<EventsEnded> = /*@__PURE__*/
   messageDesc(file_toold_v1_session, 13);
 
 /**
+ * Which session.
+ *
+ * @generated from message toold.v1.GetSettingsRequest
+ */
+export type GetSettingsRequest = Message<"toold.v1.GetSettingsRequest"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message toold.v1.GetSettingsRequest.
+ * Use `create(GetSettingsRequestSchema)` to create a new message.
+ */
+export const GetSettingsRequestSchema: GenMessage<GetSettingsRequest> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 14);
+
+/**
+ * The settings.
+ *
+ * @generated from message toold.v1.GetSettingsResponse
+ */
+export type GetSettingsResponse = Message<"toold.v1.GetSettingsResponse"> & {
+  /**
+   * Grouped by key, the highest first within a list.
+   *
+   * @generated from field: repeated toold.v1.Setting settings = 1;
+   */
+  settings: Setting[];
+
+  /**
+   * What is wrong with the files.
+   *
+   * @generated from field: repeated toold.v1.Warning warnings = 2;
+   */
+  warnings: Warning[];
+};
+
+/**
+ * Describes the message toold.v1.GetSettingsResponse.
+ * Use `create(GetSettingsResponseSchema)` to create a new message.
+ */
+export const GetSettingsResponseSchema: GenMessage<GetSettingsResponse> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 15);
+
+/**
+ * One value that counts.
+ *
+ * @generated from message toold.v1.Setting
+ */
+export type Setting = Message<"toold.v1.Setting"> & {
+  /**
+   * A path into a settings file, such as "permissions.allow".
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * As text, with marks in place of secrets.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+
+  /**
+   * The file; for what a client has set, a name for that.
+   *
+   * @generated from field: string file = 3;
+   */
+  file: string;
+
+  /**
+   * Its line there, from 1; 0: none is known.
+   *
+   * @generated from field: uint32 line = 4;
+   */
+  line: number;
+};
+
+/**
+ * Describes the message toold.v1.Setting.
+ * Use `create(SettingSchema)` to create a new message.
+ */
+export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 16);
+
+/**
+ * Which session.
+ *
+ * @generated from message toold.v1.ListServersRequest
+ */
+export type ListServersRequest = Message<"toold.v1.ListServersRequest"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message toold.v1.ListServersRequest.
+ * Use `create(ListServersRequestSchema)` to create a new message.
+ */
+export const ListServersRequestSchema: GenMessage<ListServersRequest> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 17);
+
+/**
+ * The servers.
+ *
+ * @generated from message toold.v1.ListServersResponse
+ */
+export type ListServersResponse = Message<"toold.v1.ListServersResponse"> & {
+  /**
+   * MCP servers first, by name; then language servers by language and root.
+   *
+   * @generated from field: repeated toold.v1.Server servers = 1;
+   */
+  servers: Server[];
+};
+
+/**
+ * Describes the message toold.v1.ListServersResponse.
+ * Use `create(ListServersResponseSchema)` to create a new message.
+ */
+export const ListServersResponseSchema: GenMessage<ListServersResponse> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 18);
+
+/**
+ * A server beside a session.
+ *
+ * @generated from message toold.v1.Server
+ */
+export type Server = Message<"toold.v1.Server"> & {
+  /**
+   * "mcp" or "language".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * As settings name it; of a language server the language.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Where its entry stands; of a language server the root that it was started for.
+   *
+   * @generated from field: string origin = 3;
+   */
+  origin: string;
+
+  /**
+   * "starting", "ready", "restarting" or "failed".
+   *
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * Why it is not ready, or was not the last time.
+   *
+   * @generated from field: string message = 5;
+   */
+  message: string;
+
+  /**
+   * How many tools it has listed.
+   *
+   * @generated from field: uint32 tools = 6;
+   */
+  tools: number;
+};
+
+/**
+ * Describes the message toold.v1.Server.
+ * Use `create(ServerSchema)` to create a new message.
+ */
+export const ServerSchema: GenMessage<Server> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 19);
+
+/**
  * An answer from beside the stream.
  *
  * @generated from message toold.v1.AnswerRequest
@@ -679,7 +868,7 @@ export type AnswerRequest = Message<"toold.v1.AnswerRequest"> & {
  * Use `create(AnswerRequestSchema)` to create a new message.
  */
 export const AnswerRequestSchema: GenMessage<AnswerRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 14);
+  messageDesc(file_toold_v1_session, 20);
 
 /**
  * The answer was taken: it was the first, and its digest fitted.
@@ -694,7 +883,7 @@ export type AnswerResponse = Message<"toold.v1.AnswerResponse"> & {
  * Use `create(AnswerResponseSchema)` to create a new message.
  */
 export const AnswerResponseSchema: GenMessage<AnswerResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 15);
+  messageDesc(file_toold_v1_session, 21);
 
 /**
  * Which call.
@@ -729,7 +918,7 @@ export type CancelCallRequest = Message<"toold.v1.CancelCallRequest"> & {
  * Use `create(CancelCallRequestSchema)` to create a new message.
  */
 export const CancelCallRequestSchema: GenMessage<CancelCallRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 16);
+  messageDesc(file_toold_v1_session, 22);
 
 /**
  * What became of it.
@@ -750,7 +939,7 @@ export type CancelCallResponse = Message<"toold.v1.CancelCallResponse"> & {
  * Use `create(CancelCallResponseSchema)` to create a new message.
  */
 export const CancelCallResponseSchema: GenMessage<CancelCallResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 17);
+  messageDesc(file_toold_v1_session, 23);
 
 /**
  * Which session.
@@ -778,7 +967,7 @@ export type InterruptRequest = Message<"toold.v1.InterruptRequest"> & {
  * Use `create(InterruptRequestSchema)` to create a new message.
  */
 export const InterruptRequestSchema: GenMessage<InterruptRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 18);
+  messageDesc(file_toold_v1_session, 24);
 
 /**
  * The interrupt is on its way to the calls.
@@ -793,7 +982,7 @@ export type InterruptResponse = Message<"toold.v1.InterruptResponse"> & {
  * Use `create(InterruptResponseSchema)` to create a new message.
  */
 export const InterruptResponseSchema: GenMessage<InterruptResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 19);
+  messageDesc(file_toold_v1_session, 25);
 
 /**
  * Which turn.
@@ -835,7 +1024,7 @@ export type CancelTurnRequest = Message<"toold.v1.CancelTurnRequest"> & {
  * Use `create(CancelTurnRequestSchema)` to create a new message.
  */
 export const CancelTurnRequestSchema: GenMessage<CancelTurnRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 20);
+  messageDesc(file_toold_v1_session, 26);
 
 /**
  * What became of it.
@@ -856,7 +1045,7 @@ export type CancelTurnResponse = Message<"toold.v1.CancelTurnResponse"> & {
  * Use `create(CancelTurnResponseSchema)` to create a new message.
  */
 export const CancelTurnResponseSchema: GenMessage<CancelTurnResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 21);
+  messageDesc(file_toold_v1_session, 27);
 
 /**
  * Which task.
@@ -884,7 +1073,7 @@ export type KillTaskRequest = Message<"toold.v1.KillTaskRequest"> & {
  * Use `create(KillTaskRequestSchema)` to create a new message.
  */
 export const KillTaskRequestSchema: GenMessage<KillTaskRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 22);
+  messageDesc(file_toold_v1_session, 28);
 
 /**
  * The end of the task is on its way.
@@ -899,7 +1088,7 @@ export type KillTaskResponse = Message<"toold.v1.KillTaskResponse"> & {
  * Use `create(KillTaskResponseSchema)` to create a new message.
  */
 export const KillTaskResponseSchema: GenMessage<KillTaskResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 23);
+  messageDesc(file_toold_v1_session, 29);
 
 /**
  * Which session.
@@ -920,7 +1109,7 @@ export type CloseSessionRequest = Message<"toold.v1.CloseSessionRequest"> & {
  * Use `create(CloseSessionRequestSchema)` to create a new message.
  */
 export const CloseSessionRequestSchema: GenMessage<CloseSessionRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 24);
+  messageDesc(file_toold_v1_session, 30);
 
 /**
  * Every call of the session has its result, and its background tasks are gone.
@@ -935,7 +1124,7 @@ export type CloseSessionResponse = Message<"toold.v1.CloseSessionResponse"> & {
  * Use `create(CloseSessionResponseSchema)` to create a new message.
  */
 export const CloseSessionResponseSchema: GenMessage<CloseSessionResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 25);
+  messageDesc(file_toold_v1_session, 31);
 
 /**
  * A state of files that can be put back: what one call has changed.
@@ -1062,7 +1251,7 @@ export type Checkpoint = Message<"toold.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 26);
+  messageDesc(file_toold_v1_session, 32);
 
 /**
  * What has become of one file.
@@ -1118,7 +1307,7 @@ export type FileChange = Message<"toold.v1.FileChange"> & {
  * Use `create(FileChangeSchema)` to create a new message.
  */
 export const FileChangeSchema: GenMessage<FileChange> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 27);
+  messageDesc(file_toold_v1_session, 33);
 
 /**
  * Why something is not done at a path, or could not be.
@@ -1146,7 +1335,7 @@ export type PathReason = Message<"toold.v1.PathReason"> & {
  * Use `create(PathReasonSchema)` to create a new message.
  */
 export const PathReasonSchema: GenMessage<PathReason> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 28);
+  messageDesc(file_toold_v1_session, 34);
 
 /**
  * Which session's.
@@ -1216,7 +1405,7 @@ export type ListCheckpointsRequest = Message<"toold.v1.ListCheckpointsRequest"> 
  * Use `create(ListCheckpointsRequestSchema)` to create a new message.
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 29);
+  messageDesc(file_toold_v1_session, 35);
 
 /**
  * The checkpoints.
@@ -1258,7 +1447,7 @@ export type ListCheckpointsResponse = Message<"toold.v1.ListCheckpointsResponse"
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 30);
+  messageDesc(file_toold_v1_session, 36);
 
 /**
  * What to put back.
@@ -1332,7 +1521,7 @@ export type RestoreRequest = Message<"toold.v1.RestoreRequest"> & {
  * Use `create(RestoreRequestSchema)` to create a new message.
  */
 export const RestoreRequestSchema: GenMessage<RestoreRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 31);
+  messageDesc(file_toold_v1_session, 37);
 
 /**
  * What was put back.
@@ -1446,7 +1635,7 @@ export type RestoreResponse = Message<"toold.v1.RestoreResponse"> & {
  * Use `create(RestoreResponseSchema)` to create a new message.
  */
 export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 32);
+  messageDesc(file_toold_v1_session, 38);
 
 /**
  * Whether a port can be reached from outside of the sandbox.
@@ -1618,6 +1807,26 @@ export const SessionService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchSessionsRequestSchema;
     output: typeof WatchSessionsResponseSchema;
+  },
+  /**
+   * The settings in force for the session's next call, with where each stands. What looks like a secret is left out of values.
+   *
+   * @generated from rpc toold.v1.SessionService.GetSettings
+   */
+  getSettings: {
+    methodKind: "unary";
+    input: typeof GetSettingsRequestSchema;
+    output: typeof GetSettingsResponseSchema;
+  },
+  /**
+   * The MCP servers and language servers that the session has started or is to start.
+   *
+   * @generated from rpc toold.v1.SessionService.ListServers
+   */
+  listServers: {
+    methodKind: "unary";
+    input: typeof ListServersRequestSchema;
+    output: typeof ListServersResponseSchema;
   },
   /**
    * Answers a question. A digest that is not the question's: FAILED_PRECONDITION.
