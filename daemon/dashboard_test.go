@@ -364,11 +364,11 @@ func TestDashboardEnds(t *testing.T) {
 // TestSurroundings: a page shows the settings in force with their places, without secrets, and the servers.
 func TestSurroundings(t *testing.T) {
 	h := prepare(t)
-	if err := os.WriteFile(h.settings, []byte(`{
+	if err := os.WriteFile(h.settings, fmt.Appendf(nil, `{
 		"permissions": {"allow": ["Bash(make *)"]},
 		"env": {"API_TOKEN": "not-to-be-shown-3141592653"},
-		"mcpServers": {"gone": {"command": "/nowhere/server"}}
-	}`), 0o600); err != nil {
+		"mcpServers": {"gone": {"command": %q}}
+	}`, filepath.Join(h.root, "server")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h.start()

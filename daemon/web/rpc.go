@@ -220,7 +220,7 @@ func (s *stream) beat(alive <-chan struct{}) {
 	}
 }
 
-// end gives out back.
+// end has out left alone from now on: it is the server's again.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
