@@ -16,9 +16,10 @@ const run = promisify(execFile);
 const cli = async (...args) => (await run(toold, ["--socket", socket, ...args], { cwd: dir })).stdout;
 const step = (text) => console.log(text);
 
-// turn runs a turn of calls in a session, and returns when it has ended.
+// turn runs a turn of calls in a session, and returns when it has ended. A shell starts the client: what has started a client cannot
+// open a page that answers for it.
 async function turn(session, calls, ...flags) {
-  const p = spawn(toold, ["--socket", socket, "run", "--session", session, ...flags], { cwd: dir, stdio: ["pipe", "ignore", "inherit"] });
+  const p = spawn("sh", ["-c", '"$@"; exit $?', "sh", toold, "--socket", socket, "run", "--session", session, ...flags], { cwd: dir, stdio: ["pipe", "ignore", "inherit"] });
   p.stdin.end(calls.map((c) => JSON.stringify(c) + "\n").join(""));
   const [code] = await once(p, "exit");
   return code;
