@@ -222,6 +222,9 @@ func TestStdioServesEveryMethod(t *testing.T) {
 			continue
 		}
 		c.request(method, method, "{}")
+		if method == "SessionService/WatchSessions" { // which goes on
+			c.request(nil, "$/cancel", fmt.Sprintf(`{"id":%q}`, method))
+		}
 		if method == "ToolService/Execute" {
 			c.request(nil, "$/end", fmt.Sprintf(`{"id":%q}`, method))
 		}

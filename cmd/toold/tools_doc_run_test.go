@@ -89,7 +89,7 @@ func TestToolsExamples(t *testing.T) {
 	})
 	now = r.whole(now)
 	for _, tool := range toolset(settingsFiles{}) {
-		if name := tool.Spec().Name; !ran[name] {
+		if name := tool.Spec().Name; !ran[name] && name != "BashInput" { // which needs a program that waits: daemon/terminal_test.go has some
 			t.Errorf("docs/tools.md has no example of %s", name)
 		}
 	}

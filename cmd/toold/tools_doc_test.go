@@ -172,7 +172,7 @@ func TestToolsTable(t *testing.T) {
 // toolPackages are where the tools' own code is.
 var toolPackages = map[string][]string{
 	"Read": {"read", "media/pdf"}, "Write": {"write"}, "Edit": {"edit"}, "MultiEdit": {"edit"}, "ApplyPatch": {"edit"}, "NotebookEdit": {"notebook"},
-	"Glob": {"glob"}, "Grep": {"grep"}, "LS": {"ls"}, "Bash": {"bash"}, "BashOutput": {"bash"}, "KillShell": {"bash"}, "Shell": {"bash"},
+	"Glob": {"glob"}, "Grep": {"grep"}, "LS": {"ls"}, "Bash": {"bash"}, "BashOutput": {"bash"}, "BashInput": {"bash"}, "KillShell": {"bash"}, "Shell": {"bash"},
 	"WebFetch": {"webfetch", "net/web"}, "WebSearch": {"websearch", "net/web"}, "TodoWrite": {"todo"}, "Memory": {"memory"}, "ToolSearch": {"toolsearch"}, "LSP": {"lsp", "exec/language"},
 }
 
@@ -241,7 +241,7 @@ func codesGiven(t *testing.T, dir string) map[string]bool {
 var structuredTypes = map[string][]any{
 	"Read":  {read.Structured{}, read.Image{}, read.Document{}, read.Notebook{}},
 	"Write": {write.Structured{}}, "Edit": {edit.Structured{}}, "MultiEdit": {edit.Structured{}}, "ApplyPatch": {edit.Patched{}}, "NotebookEdit": {notebook.Structured{}},
-	"Glob": {glob.Found{}}, "Grep": {grep.Found{}}, "LS": {ls.Listing{}}, "Bash": {bash.Structured{}}, "BashOutput": {bash.Structured{}},
+	"Glob": {glob.Found{}}, "Grep": {grep.Found{}}, "LS": {ls.Listing{}}, "Bash": {bash.Structured{}}, "BashOutput": {bash.Structured{}}, "BashInput": {bash.Structured{}},
 	"KillShell": {bash.Structured{}}, "Shell": {bash.Commands{}}, "WebFetch": {webfetch.Fetched{}}, "WebSearch": {websearch.Found{}}, "TodoWrite": {todo.Written{}}, "Memory": {memory.Structured{}},
 	"ToolSearch": {toolsearch.Structured{}}, "LSP": {lsp.Found{}},
 }

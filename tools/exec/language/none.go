@@ -33,6 +33,9 @@ func (*Set) Unavailable() string { return unbuilt }
 // Check returns a fault no_language_server.
 func (*Set) Check(string) error { return none() }
 
+// Servers returns none.
+func (*Set) Servers() []Status { return nil }
+
 // Used returns false.
 func (*Set) Used() bool { return false }
 

@@ -156,14 +156,6 @@ func (s *Set) running(path string) *server {
 	return nil
 }
 
-// A Status is how a server of a Set does.
-type Status struct {
-	Language string
-	Root     string // which it was started for
-	State    string // "starting", "ready" or "failed": it has ended or did not start, and was not started again
-	Why      string // why it did not start; empty: not known, or it did
-}
-
 // Servers returns the servers that were started, by language and root.
 func (s *Set) Servers() (all []Status) {
 	if s == nil {
