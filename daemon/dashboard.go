@@ -80,7 +80,7 @@ func (b *dashboard) close() {
 	server := b.server
 	b.mu.Unlock()
 	if server != nil {
-		_ = server.Close()
+		_ = server.Close(streamGrace)
 	}
 	b.serving.Wait()
 }

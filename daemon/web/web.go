@@ -94,9 +94,13 @@ func New(config Config) *Server {
 // Serve serves on a listener of access.ListenBrowser until Close; then it returns http.ErrServerClosed.
 func (s *Server) Serve(listener net.Listener) error { return s.http.Serve(listener) }
 
-// Close takes no more requests, ends all connections, and returns when no method is under way.
-func (s *Server) Close() error {
+// Close takes no more requests, and ends the connections: those on which a method is under way when it has returned, and after the
+// patience at the latest. It returns when no method is under way.
+func (s *Server) Close(patience time.Duration) error {
 	s.once.Do(func() { close(s.closing) })
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = s.http.Shutdown(ctx) // what it leaves, the next line ends
 	err := s.http.Close()
 	s.calls.Wait()
 	return err
