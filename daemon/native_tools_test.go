@@ -170,9 +170,9 @@ func TestNativeNames(t *testing.T) {
 func TestNativeDefinitions(t *testing.T) {
 	h := serve(t)
 	for format, want := range map[tooldv1.ToolFormat]string{
-		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC:        "Bash BashOutput Edit Glob Grep KillShell LS MultiEdit Read TodoWrite Write",
-		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC_NATIVE: "bash:bash_20250124 BashOutput str_replace_based_edit_tool:text_editor_20250728 Glob Grep KillShell memory:memory_20250818 MultiEdit TodoWrite",
-		tooldv1.ToolFormat_TOOL_FORMAT_AGENT_TOOLSET:    "bash BashOutput edit glob grep KillShell LS MultiEdit read TodoWrite write",
+		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC:        "Bash BashInput BashOutput Edit Glob Grep KillShell LS MultiEdit Read TodoWrite Write",
+		tooldv1.ToolFormat_TOOL_FORMAT_ANTHROPIC_NATIVE: "bash:bash_20250124 BashInput BashOutput str_replace_based_edit_tool:text_editor_20250728 Glob Grep KillShell memory:memory_20250818 MultiEdit TodoWrite",
+		tooldv1.ToolFormat_TOOL_FORMAT_AGENT_TOOLSET:    "bash BashInput BashOutput edit glob grep KillShell LS MultiEdit read TodoWrite write",
 	} {
 		list, err := h.tools().ListTools(t.Context(), &tooldv1.ListToolsRequest{Format: format})
 		if err != nil {

@@ -88,7 +88,7 @@ func TestDeferred(t *testing.T) {
 	if strings.Contains(list.GetDefinitionsJson(), "mcp__") || !strings.Contains(list.GetDefinitionsJson(), "ToolSearch") {
 		t.Errorf("definitions %s", list.GetDefinitionsJson())
 	}
-	const own = 7 // tools of the kit beside the 40
+	const own = 8 // tools of the kit beside the 40
 	if prompt := list.GetDeferredPrompt(); !strings.Contains(prompt, "- mcp__kit__tool39\n") || strings.Count(prompt, "\n- ") != own+40 {
 		t.Errorf("prompt %s", prompt)
 	}

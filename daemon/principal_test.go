@@ -36,7 +36,7 @@ func naming(t *testing.T, session string) map[string][]byte {
 				at = request.Mutable(attach).Message()
 			}
 			field := at.Descriptor().Fields().ByName("session_id")
-			if field == nil {
+			if field == nil || m.Name() == "WatchSessions" { // it sends an event for a session that is unknown, and goes on
 				continue
 			}
 			at.Set(field, protoreflect.ValueOfString(session))

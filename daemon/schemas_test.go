@@ -127,7 +127,8 @@ func TestSchemaDefaults(t *testing.T) {
 	lines := h.file("lines", strings.Repeat("line\n", 2100))
 	h.file("book.ipynb", `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"cell_type":"code","id":"a","metadata":{},"outputs":[],"execution_count":null,"source":["1"]}]}`)
 	bases := map[string]string{
-		"Bash": `{"command":"echo it"}`, "Shell": `{"commands":["echo it"]}`, "Read": `{"file_path":"` + lines + `"}`,
+		"BashInput": `{"bash_id":"none"}`, // refused
+		"Bash":      `{"command":"echo it"}`, "Shell": `{"commands":["echo it"]}`, "Read": `{"file_path":"` + lines + `"}`,
 		"Grep":         `{"pattern":"line","path":"` + lines + `","output_mode":"content"}`,
 		"Edit":         `{"file_path":"` + lines + `","old_string":"line","new_string":"word"}`, // refused: it is there more than once
 		"MultiEdit":    `{"file_path":"` + lines + `","edits":[{"old_string":"line","new_string":"word"}]}`,
