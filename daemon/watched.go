@@ -1,5 +1,4 @@
-// What operators see of the daemon: metrics, and what is told of each call when it has ended. What is done with it is
-// telemetry's.
+// What operators see of the daemon: metrics, and what is reported of each call when it has ended.
 
 package daemon
 

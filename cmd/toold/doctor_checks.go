@@ -23,9 +23,10 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 )
 
-// checkJournal reads a copy of the journal as a daemon would at its start. That of a daemon that runs is the daemon's to check.
+// checkJournal reads a copy of the journal as a daemon would at its start. It is left out while a daemon has it open, which a
+// daemon that does not answer may too.
 func (d *doctor) checkJournal() {
-	if d.info != nil {
+	if d.info != nil || !d.daemon.Abandoned() {
 		return
 	}
 	dir := filepath.Join(d.state, "journal")
@@ -64,7 +65,7 @@ func (d *doctor) checkSandbox() {
 	}
 }
 
-const sandboxAdvice = `run the daemon where the kernel offers seccomp, with Landlock or user namespaces, or set "sandbox": {"required": false}`
+const sandboxAdvice = `run the daemon where the kernel offers seccomp, with Landlock or user namespaces, or set "sandbox": {"required": false}, and commands run unconfined`
 
 func tryConfinement() (c sandbox.Confinement, err error) {
 	dir, err := os.MkdirTemp("", "toold-doctor-")
@@ -131,7 +132,7 @@ func (d *doctor) checkPrograms(ctx context.Context) {
 		name, pack, without string
 		works               []string
 	}{
-		{"git", "git", "calls that run git fail, and toold cannot ask it", []string{"config", "--list", "--show-origin", "--null"}},
+		{"git", "git", "calls that run git fail, and toold cannot read git's settings", []string{"config", "--list", "--show-origin", "--null"}},
 		{"rg", "ripgrep", "Grep searches without it", []string{"--no-config", "--null", "--multiline-dotall", "--count-matches", "--version"}},
 		{"bash", "bash", "the tool Bash does not work", []string{"--version"}},
 	} {
@@ -144,7 +145,7 @@ func (d *doctor) checkPrograms(ctx context.Context) {
 		err = exec.CommandContext(ctx, path, p.works...).Run()
 		cancel()
 		if err != nil {
-			d.note(p.name, warning, fmt.Sprintf("%s does not do what is needed (%s %s: %v): %s", path, p.name, strings.Join(p.works, " "), err, p.without), "install a newer one")
+			d.note(p.name, warning, fmt.Sprintf("%s lacks what toold needs (%s %s: %v): %s", path, p.name, strings.Join(p.works, " "), err, p.without), "install a newer one")
 			continue
 		}
 		d.note(p.name, fine, path, "")

@@ -110,7 +110,7 @@ var plants = []plant{
 	},
 	{name: "no ripgrep", check: "rg", state: warning, says: "not installed", make: func(h *unitHome) { h.path() }},
 	{
-		name: "a ripgrep that is too old", check: "rg", state: warning, says: "does not do what is needed",
+		name: "a ripgrep that is too old", check: "rg", state: warning, says: "lacks what toold needs",
 		make: func(h *unitHome) {
 			h.path()
 			h.write(0o700, "bin/rg", "#!/bin/sh\necho unknown option >&2; exit 2\n")

@@ -1,4 +1,4 @@
-// Package telemetry shows operators what calls do: one line of the log, metrics, and spans. A call is told to it once,
+// Package telemetry shows operators what calls do: one line of the log, metrics, and spans. A call is reported to it once,
 // when it has ended, with the times that the pipeline has taken of it; between its beginning and its end nothing is
 // measured here. It does not know sessions, and no package below the daemon knows it.
 package telemetry
@@ -20,7 +20,7 @@ type Call struct {
 	Label    Label
 	Accepted time.Time // when it came
 	Ended    *pipeline.Ended
-	// Texts returns the input and the output as they may be shown. It is not called after the call has been told of. Nil:
+	// Texts returns the input and the output as they may be shown. It is not called after Log, Ended and End have returned. Nil:
 	// there are none.
 	Texts func() (input, output string)
 }

@@ -122,7 +122,7 @@ const (
 	Running              // acting
 )
 
-// String returns the name of the phase, in the imperative.
+// String returns the name of the phase, as metrics and spans have it.
 func (p Phase) String() string { return [...]string{"wait", "ask", "hooks", "run"}[p] }
 
 // spent adds a period that ends now, of a call that was accepted then.

@@ -208,3 +208,15 @@ func label(tool, about string) string {
 	}
 	return tool + "(" + ellipsis.Runes(about, 41) + ")"
 }
+
+// because returns a few words about why a call failed: for a command how it ended, otherwise the
+// code of the error, whose message the client has in the result.
+func because(ended Ended) string {
+	if ended.Outcome == TimedOut {
+		return "its time limit ran out"
+	}
+	if exit, is := ended.Fault.Details.(tools.Exit); is {
+		return "it " + exit.How()
+	}
+	return "it ended with the error " + ended.Fault.Code
+}

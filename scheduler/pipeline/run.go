@@ -379,18 +379,6 @@ func (c *Call) abort(ended Ended) error {
 	return nil
 }
 
-// because returns a few words about why a call failed: for a command how it ended, otherwise the
-// code of the error, whose message the client has in the result.
-func because(ended Ended) string {
-	if ended.Outcome == TimedOut {
-		return "its time limit ran out"
-	}
-	if exit, is := ended.Fault.Details.(tools.Exit); is {
-		return "it " + exit.How()
-	}
-	return "it ended with the error " + ended.Fault.Code
-}
-
 func (c *Call) panicked(value any) Ended {
 	consequence := "The call had no effect."
 	if c.started.Load() {

@@ -244,14 +244,3 @@ func (t *Terminal) View() View {
 	}
 	return v
 }
-
-// String returns the lines.
-func (v View) String() string {
-	var b strings.Builder
-	for _, lines := range [][]string{v.Passed, v.Screen} {
-		for _, line := range lines {
-			b.WriteString(line + "\n")
-		}
-	}
-	return b.String()
-}
