@@ -139,7 +139,7 @@ func TestTerminalIsKilled(t *testing.T) {
 // TestTerminalNeverWaitsForItsProgram: a program that asks the terminal for its place and reads no answer is shown and ends all the same.
 func TestTerminalNeverWaitsForItsProgram(t *testing.T) {
 	c := serve(t).join("s", free())
-	text := c.do("a", "Bash", `{"command":"for i in {1..5000}; do printf '\\033[6n'; done; echo shown","pty":true}`).GetContent()[0].GetText()
+	text := c.do("a", "Bash", `{"command":"stty -echo; for i in {1..5000}; do printf '\\033[6n'; done; echo shown","pty":true}`).GetContent()[0].GetText()
 	if !strings.Contains(text, "shown") {
 		t.Errorf("%q", text)
 	}

@@ -40,6 +40,7 @@ type member struct {
 	start                uint64 // ticks since boot
 	dead                 bool   // a zombie: it runs no more
 	exiting              bool   // about to end
+	bare                 bool   // it has no environment
 	comm                 string
 }
 
@@ -99,6 +100,8 @@ func parseStat(line string) (m member, err error) {
 	const pfExiting = 0x4 // PF_EXITING of the kernel's linux/sched.h
 	m.exiting = flags&pfExiting != 0
 	m.start, err = strconv.ParseUint(fields[19], 10, 64)
+	const pfKthread, envStart, envEnd = 0x200000, 47, 48 // PF_KTHREAD of linux/sched.h, and where in memory the environment is
+	m.bare = flags&pfKthread != 0 || len(fields) <= envEnd || fields[envEnd] != "0" && fields[envEnd] == fields[envStart]
 	// A process whose first thread has ended shows as a zombie while its other threads still run.
 	m.dead = fields[0] == "X" || fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1")
 	return m, err
@@ -125,16 +128,29 @@ func scan() []member {
 	return all
 }
 
-// marker returns the marker in the process's environment, as it was when its program began. Each entry
-// there is NAME=value, ended by NUL.
+// marker returns the marker in the process's environment, as it was when its program began.
 func (m member) marker() string {
-	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid)) // it has none if it cannot be read
-	for entry := range strings.SplitSeq(string(environ), "\x00") {
+	for entry := range strings.SplitSeq(m.environ(), "\x00") {
 		if value, ok := strings.CutPrefix(entry, MarkerName+"="); ok {
 			return value
 		}
 	}
 	return ""
+}
+
+// environ returns the process's environment; each entry is NAME=value, ended by NUL. It is empty if it cannot be read.
+// While the process begins another program, the kernel shows none: environ waits until it is there, but not for long, since
+// the program may come from a slow disk.
+func (m member) environ() string {
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
+		if err != nil || len(text) > 0 {
+			return string(text)
+		}
+		if now, err := look(m.pid); err != nil || now.bare || now.exiting || now.dead || time.Now().After(deadline) {
+			return ""
+		}
+	}
 }
 
 // isEnding reports whether the process is about to end, or has ended, by now.
