@@ -109,14 +109,11 @@ func (d *Daemon) maintain(ctx context.Context) {
 			idle = idle && unused
 			rests := s.attachments.restsIn()
 			why, wait := s.attachments.nextCheck(time.Since(since), unused)
-			if rests > 0 {
-				wait = min(wait, rests)
-			}
 			switch {
 			case why == "" && rests == 0:
 				closing.Go(func() { d.sessions.rest(s) })
 			case wait > 0:
-				next = min(next, wait)
+				next = min(next, wait, rests)
 			case why != "":
 				closing.Go(func() { _ = s.close(why) }) // one that is about to rest is found again
 			default:

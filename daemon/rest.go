@@ -47,12 +47,12 @@ type resting struct {
 	mentioned map[string]bool
 }
 
-// restsIn returns how long it is until the session may rest; 0: it may now. Negative: not unless
-// something happens.
+// restsIn returns how long it is until the session may rest, or is to be looked at again for that; 0:
+// it may now.
 func (at *attachments) restsIn() (wait time.Duration) {
+	after := at.s.daemon.life.restAfter
 	at.s.update(func(its *state) {
-		if wait = -1; at.s.mayRest(its) {
-			after := at.s.daemon.life.restAfter
+		if wait = after; at.s.mayRest(its) {
 			wait = max(0, after-time.Since(its.used), after-time.Since(its.found))
 		}
 	})
@@ -83,6 +83,7 @@ func (x *sessionSet) rest(s *session) {
 		return
 	}
 	if r == nil {
+		signal(x.d.life.wake) // it may be time again as soon as what it was used for has ended
 		return
 	}
 	s.halt(errResting)
