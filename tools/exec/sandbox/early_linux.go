@@ -73,6 +73,9 @@ func (r *Runner) tryEarly(c Command, program identity) (works bool, err error) {
 
 // launchEarly starts the shell. After an error nothing of it is left.
 func (r *Runner) launchEarly(s *earlyShell) (err error) {
+	if r.host.instances.makesPoints(s.like.Policy) {
+		return unix.ENOTSUP
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func (c *instances) makeFull(made *instance, p Policy) (err error) {
 	if made.network, err = c.networks.enter(session, func() (*network, error) { return newNetwork(c.users) }); err != nil {
 		return err
 	}
-	made.points = p.mountPoints(func(point mountPoint) bool { return c.points[point] > 0 })
+	made.points = p.mountPoints(c.isMade)
 	for _, point := range made.points {
 		c.points[point]++
 	}

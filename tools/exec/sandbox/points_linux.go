@@ -59,6 +59,17 @@ func (p *Policy) mountPoints(made func(mountPoint) bool) (points []mountPoint) {
 	return points
 }
 
+// makesPoints reports whether an instance of p would make mount points in the session's directories, or use
+// those of another, which commands of other policies see.
+func (c *instances) makesPoints(p Policy) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(p.mountPoints(c.isMade)) > 0
+}
+
+// isMade reports whether a mount point was made for an instance. mu is held.
+func (c *instances) isMade(point mountPoint) bool { return c.points[point] > 0 }
+
 // innermost returns the innermost place around the path, other than the path itself; the zero
 // Place: none.
 func innermost(places []Place, path string) (found Place) {

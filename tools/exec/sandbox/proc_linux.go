@@ -142,7 +142,7 @@ func (m member) marker() string {
 // While the process begins another program, the kernel shows none: environ waits until it is there, but not for long, since
 // the program may come from a slow disk.
 func (m member) environ() string {
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Second); ; awaitAny([]member{m}, time.Millisecond) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
 		if err != nil || len(text) > 0 {
 			return string(text)
