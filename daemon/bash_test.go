@@ -154,6 +154,11 @@ func TestLimits(t *testing.T) {
 		info.GetEpoch() == "" || len(info.GetFeatures()) == 0 || info.GetDefaultRoot() != h.root || info.GetStarted() == nil || info.GetSandbox() == tooldv1.SandboxTier_SANDBOX_TIER_UNSPECIFIED {
 		t.Errorf("info %v", info)
 	}
+	health := info.GetHealth()
+	if run := health.GetPhases()[3]; run.GetPhase() != "run" || run.GetCalls() == 0 || run.GetP99().AsDuration() == 0 || health.GetCallsPerSecond() == 0 ||
+		health.GetMemoryBytes() == 0 || health.GetJournalBytes() == 0 {
+		t.Errorf("health %v", health)
+	}
 }
 
 // TestNamedSessionsStay: where a session has to make room, one that the daemon has named goes before those that clients have

@@ -89,8 +89,11 @@ type Daemon struct {
 	locks       *workspace.Locks
 	outputs     *spool.Store
 	server      *grpc.Server
-	health      *health.Server
 
+	status struct { // for those who ask how the daemon is
+		health *health.Server
+		recent telemetry.Recent
+	}
 	grace time.Duration // how long the calls of a client that went away go on under ON_DISCONNECT_CANCEL
 
 	user struct { // the daemon's user
@@ -115,10 +118,11 @@ const disconnectGrace = 5 * time.Second
 func New(config Config) (*Daemon, error) {
 	config.Log = cmp.Or(config.Log, zap.NewNop())
 	d := &Daemon{
-		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: newReclaimer(), health: health.NewServer(),
+		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: newReclaimer(),
 		sessions: sessionSet{open: map[string]*session{}, resting: map[string]*resting{}, notRestored: map[string]notRestored{}},
 		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
 	}
+	d.status.health = health.NewServer()
 	d.rates.kept = map[rateKey]*rate.Limiter{}
 	d.sessions.d, d.life.d, d.endpoints.d, d.endpoints.dashboard.d, d.sessions.watchers.d = d, d, d, d, d
 	d.admission.refusals = quietly(d.Log)
@@ -204,7 +208,7 @@ func (d *Daemon) inState(name string) string { return filepath.Join(d.StateDir, 
 // Serve answers on listeners of Listen and ListenTCP until a shutdown is complete. It may be called
 // once.
 func (d *Daemon) Serve(listeners ...net.Listener) error {
-	d.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	d.status.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	d.endpoints.listenOn(listeners)
 	if d.HTTP != "" {
 		if _, err := d.endpoints.dashboard.open(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/metrics"
 	"slices"
 	"strings"
 
@@ -66,12 +67,29 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
+	info.Health = d.healthNow()
 	info.Sessions = uint32(len(d.sessions.allAtRest()))
 	for _, s := range d.sessions.all() {
 		info.Sessions++
 		s.update(func(its *state) { info.RunningCalls += uint32(len(its.ledger.live)) })
 	}
 	return info, nil
+}
+
+// healthNow returns how the daemon does.
+func (d *Daemon) healthNow() *tooldv1.Health {
+	times, rate := d.status.recent.Phases()
+	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(memory)
+	h := &tooldv1.Health{
+		CallsPerSecond: rate, JournalBytes: uint64(sizeOf(d.inState("journal"))), MemoryBytes: memory[0].Value.Uint64() - memory[1].Value.Uint64(),
+	}
+	for _, t := range times {
+		h.Phases = append(h.Phases, &tooldv1.PhaseTime{
+			Phase: t.Phase.String(), Calls: uint32(t.Calls), P50: durationpb.New(t.P50), P99: durationpb.New(t.P99),
+		})
+	}
+	return h
 }
 
 // warned returns what a client is warned of: what was found at the start, and those of his sessions

@@ -39,7 +39,7 @@ type lifecycle struct {
 // shutdown lets running calls finish for the drain time, stops the rest, and delivers what they
 // came to.
 func (d *Daemon) shutdown() {
-	d.health.Shutdown()
+	d.status.health.Shutdown()
 	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
 	d.shares.drain(cause)
 	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)

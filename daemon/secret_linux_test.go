@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -86,7 +87,14 @@ func (c *conversation) resultOf(id string) *tooldv1.ToolResult {
 
 func TestSecretReachesTheTerminalOnly(t *testing.T) {
 	program := installAsking(t)
-	h := serve(t)
+	h := prepare(t)
+	log, err := zap.Config{Level: zap.NewAtomicLevelAt(zap.DebugLevel), Encoding: "json", OutputPaths: []string{h.settings + ".log"}}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := h.config()
+	config.Log = log
+	h.begin(config)
 	c := h.join("s", free())
 	input, _ := json.Marshal(map[string]any{"command": program, "pty": true})
 	c.use("ask", "Bash", string(input))
@@ -113,13 +121,13 @@ func TestSecretReachesTheTerminalOnly(t *testing.T) {
 	if !strings.Contains(p.last, "it has 25 bytes: [redacted]\n[redacted]\n") {
 		t.Errorf("screen:\n%s", p.last)
 	}
-	for _, e := range c.events {
+	for _, e := range append(h.records("s"), c.events...) {
 		if text, _ := protojson.Marshal(e); bytes.Contains(text, []byte(hiddenLine)) {
-			t.Errorf("sent: %s", text)
+			t.Errorf("sent, or in the journal: %s", text)
 		}
 	}
 	h.stop()
-	wantNowhere(t, h.state, hiddenLine)
+	wantNowhere(t, filepath.Dir(h.state), hiddenLine) // with the log
 }
 
 // wantNowhere looks for a text in all files of a folder.

@@ -81,7 +81,7 @@ func (d *Daemon) newServer() *grpc.Server {
 	for _, service := range d.services() {
 		server.RegisterService(service.Desc, service.Impl)
 	}
-	healthpb.RegisterHealthServer(server, d.health)
+	healthpb.RegisterHealthServer(server, d.status.health)
 	reflection.Register(server)
 	if d.Metrics != nil {
 		d.Metrics.RPC.InitializeMetrics(server)

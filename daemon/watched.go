@@ -72,6 +72,7 @@ func (rec *recorder) watch(endings []ending) {
 			Session: rec.s.name, Use: e.use, Tool: row.Name, Label: row.watched.label, Accepted: row.watched.accepted, Ended: &e.ended,
 		}
 		telemetry.Log(rec.s.daemon.Log, &call)
+		rec.s.daemon.status.recent.Ended(&call)
 		rec.s.daemon.Metrics.Ended(&call)
 		if row.watched.span != nil {
 			call.Texts = func() (input, output string) { return rec.texts(e, began) }

@@ -88,9 +88,9 @@ func (m *Metrics) Ended(c *Call) {
 	if !m.labels[label] {
 		label = Unknown
 	}
-	tool, usage := string(label), &c.Ended.Usage
+	tool := string(label)
 	m.calls.WithLabelValues(tool, c.Ended.Outcome.String()).Inc()
-	for phase, took := range [...]time.Duration{pipeline.Waiting: usage.Waited, pipeline.Asking: usage.Asked, pipeline.Hooking: usage.Hooked, pipeline.Running: usage.Ran} {
+	for phase, took := range spent(&c.Ended.Usage) {
 		if took > 0 {
 			m.seconds.WithLabelValues(tool, pipeline.Phase(phase).String()).Observe(took.Seconds())
 		}

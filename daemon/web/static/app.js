@@ -3,7 +3,7 @@
 import { call, enter } from "./api.js";
 import { callPage } from "./call.js";
 import { el, show } from "./dom.js";
-import { span } from "./format.js";
+import { bytes, seconds, span } from "./format.js";
 import { questionsPage } from "./questions.js";
 import { sessionPage } from "./session.js";
 import { sessionsPage } from "./sessions.js";
@@ -41,15 +41,24 @@ function route() {
   main.focus({ preventScroll: true });
 }
 
+// figures are how the daemon does; undefined: an older one.
+function figures(health) {
+  if (!health) return [];
+  const phases = (health.phases ?? []).filter((p) => p.calls).map((p) => `${p.phase} p50 ${span(seconds(p.p50))}, p99 ${span(seconds(p.p99))}`);
+  return [`${(health.calls_per_second ?? 0).toFixed(1)} calls/s`, ...phases, `memory ${bytes(health.memory_bytes)}`, `journal ${bytes(health.journal_bytes)}`];
+}
+
 async function health() {
   if (document.hidden) return;
   try {
     const info = await call("DaemonService/GetInfo");
     const up = (Date.now() - Date.parse(info.started)) / 1000;
     const warnings = info.warnings?.length ?? 0;
-    document.getElementById("health").textContent = [`toold ${info.version}`, `up ${span(up)}`, `${info.sessions ?? 0} sessions`, `${info.running_calls ?? 0} calls run`,
-      `sandbox ${(info.sandbox ?? "").replace("SANDBOX_TIER_", "").toLowerCase()}`, warnings && `${warnings} warnings`].filter(Boolean).join(" · ");
-    document.getElementById("health").title = (info.warnings ?? []).join("\n");
+    const strip = [`toold ${info.version}`, `up ${span(up)}`, `${info.sessions ?? 0} sessions`, `${info.running_calls ?? 0} calls run`,
+      `sandbox ${(info.sandbox ?? "").replace("SANDBOX_TIER_", "").toLowerCase()}`, ...figures(info.health), warnings && `${warnings} warnings`].filter(Boolean);
+    const line = document.getElementById("health");
+    show(line, strip.map((text) => el("span", {}, text)));
+    line.title = (info.warnings ?? []).join("\n");
   } catch { /* the line above the page says that the daemon has gone */ }
 }
 

@@ -13,6 +13,11 @@ export function span(s) {
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
 
+export function bytes(n) {
+  n = Number(n ?? 0); // ProtoJSON writes 64 bits as text
+  return n < 1 << 20 ? `${Math.round(n / 1024)} KiB` : n < 1 << 30 ? `${Math.round(n / (1 << 20))} MiB` : `${(n / (1 << 30)).toFixed(1)} GiB`;
+}
+
 export const when = (time) => (time ? new Date(time).toLocaleString() : "");
 export const word = (name, prefix) => (name ?? "").replace(prefix, "").toLowerCase().replaceAll("_", " ");
 export const outcome = (name) => word(name, "OUTCOME_");

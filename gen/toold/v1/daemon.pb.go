@@ -97,6 +97,8 @@ type GetInfoResponse struct {
 	SearchMemory *SearchMemory `protobuf:"bytes,22,opt,name=search_memory,json=searchMemory,proto3" json:"search_memory,omitempty"`
 	// Shells that were started beforehand and wait for a call, for all principals together.
 	WaitingShells uint32 `protobuf:"varint,23,opt,name=waiting_shells,json=waitingShells,proto3" json:"waiting_shells,omitempty"`
+	// How the daemon does. None from older daemons.
+	Health        *Health `protobuf:"bytes,24,opt,name=health,proto3" json:"health,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,6 +252,159 @@ func (x *GetInfoResponse) GetWaitingShells() uint32 {
 	return 0
 }
 
+func (x *GetInfoResponse) GetHealth() *Health {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
+// How the daemon does, for all principals together.
+type Health struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Calls that have ended, per second, over the last minute or, if there were more than 512, over the latest 512.
+	CallsPerSecond float64 `protobuf:"fixed64,1,opt,name=calls_per_second,json=callsPerSecond,proto3" json:"calls_per_second,omitempty"`
+	// What the latest calls, at most 512, have spent in each phase.
+	Phases []*PhaseTime `protobuf:"bytes,2,rep,name=phases,proto3" json:"phases,omitempty"`
+	// Bytes of memory that the daemon's own process holds, without what its calls have started.
+	MemoryBytes uint64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// Bytes that the journal takes on the disk.
+	JournalBytes  uint64 `protobuf:"varint,4,opt,name=journal_bytes,json=journalBytes,proto3" json:"journal_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Health) Reset() {
+	*x = Health{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Health) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Health) ProtoMessage() {}
+
+func (x *Health) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Health.ProtoReflect.Descriptor instead.
+func (*Health) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Health) GetCallsPerSecond() float64 {
+	if x != nil {
+		return x.CallsPerSecond
+	}
+	return 0
+}
+
+func (x *Health) GetPhases() []*PhaseTime {
+	if x != nil {
+		return x.Phases
+	}
+	return nil
+}
+
+func (x *Health) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *Health) GetJournalBytes() uint64 {
+	if x != nil {
+		return x.JournalBytes
+	}
+	return 0
+}
+
+// What calls have spent in a phase.
+type PhaseTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "wait" (for its turn), "ask" (for an answer), "hooks" or "run".
+	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	// How many of the calls were in the phase at all; the others do not count for the times.
+	Calls uint32 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	// The median.
+	P50 *durationpb.Duration `protobuf:"bytes,3,opt,name=p50,proto3" json:"p50,omitempty"`
+	// The 99th percentile: the smallest time that 99 of 100 did not exceed.
+	P99           *durationpb.Duration `protobuf:"bytes,4,opt,name=p99,proto3" json:"p99,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhaseTime) Reset() {
+	*x = PhaseTime{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhaseTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhaseTime) ProtoMessage() {}
+
+func (x *PhaseTime) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhaseTime.ProtoReflect.Descriptor instead.
+func (*PhaseTime) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PhaseTime) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *PhaseTime) GetCalls() uint32 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *PhaseTime) GetP50() *durationpb.Duration {
+	if x != nil {
+		return x.P50
+	}
+	return nil
+}
+
+func (x *PhaseTime) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
 // What Grep and Glob remember of earlier searches, for all principals together.
 type SearchMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -271,7 +426,7 @@ type SearchMemory struct {
 
 func (x *SearchMemory) Reset() {
 	*x = SearchMemory{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -283,7 +438,7 @@ func (x *SearchMemory) String() string {
 func (*SearchMemory) ProtoMessage() {}
 
 func (x *SearchMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -296,7 +451,7 @@ func (x *SearchMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchMemory.ProtoReflect.Descriptor instead.
 func (*SearchMemory) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SearchMemory) GetFiles() uint64 {
@@ -354,7 +509,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +521,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +534,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Listener) GetAddress() string {
@@ -419,7 +574,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +586,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +599,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Limits) GetMaxRunningCalls() uint32 {
@@ -513,7 +668,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +680,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +693,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExplainRequest) GetToolUse() *ToolUse {
@@ -606,7 +761,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +773,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +786,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainResponse) GetValid() bool {
@@ -741,7 +896,7 @@ type OpenDashboardRequest struct {
 
 func (x *OpenDashboardRequest) Reset() {
 	*x = OpenDashboardRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +908,7 @@ func (x *OpenDashboardRequest) String() string {
 func (*OpenDashboardRequest) ProtoMessage() {}
 
 func (x *OpenDashboardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +921,7 @@ func (x *OpenDashboardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDashboardRequest.ProtoReflect.Descriptor instead.
 func (*OpenDashboardRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{9}
 }
 
 // Where the dashboard is.
@@ -782,7 +937,7 @@ type OpenDashboardResponse struct {
 
 func (x *OpenDashboardResponse) Reset() {
 	*x = OpenDashboardResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	mi := &file_toold_v1_daemon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +949,7 @@ func (x *OpenDashboardResponse) String() string {
 func (*OpenDashboardResponse) ProtoMessage() {}
 
 func (x *OpenDashboardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	mi := &file_toold_v1_daemon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +962,7 @@ func (x *OpenDashboardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDashboardResponse.ProtoReflect.Descriptor instead.
 func (*OpenDashboardResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OpenDashboardResponse) GetUrl() string {
@@ -837,7 +992,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[9]
+	mi := &file_toold_v1_daemon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +1004,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[9]
+	mi := &file_toold_v1_daemon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +1017,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ShutdownRequest) GetNow() bool {
@@ -888,7 +1043,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[10]
+	mi := &file_toold_v1_daemon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1055,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[10]
+	mi := &file_toold_v1_daemon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1068,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{12}
 }
 
 var File_toold_v1_daemon_proto protoreflect.FileDescriptor
@@ -921,7 +1076,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\x91\x05\n" +
+	"\x0eGetInfoRequest\"\xbb\x05\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -941,7 +1096,18 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\tlisteners\x18\x14 \x03(\v2\x12.toold.v1.ListenerR\tlisteners\x12\x1c\n" +
 	"\tprincipal\x18\x15 \x01(\tR\tprincipal\x12;\n" +
 	"\rsearch_memory\x18\x16 \x01(\v2\x16.toold.v1.SearchMemoryR\fsearchMemory\x12%\n" +
-	"\x0ewaiting_shells\x18\x17 \x01(\rR\rwaitingShells\"\xb8\x01\n" +
+	"\x0ewaiting_shells\x18\x17 \x01(\rR\rwaitingShells\x12(\n" +
+	"\x06health\x18\x18 \x01(\v2\x10.toold.v1.HealthR\x06health\"\xa7\x01\n" +
+	"\x06Health\x12(\n" +
+	"\x10calls_per_second\x18\x01 \x01(\x01R\x0ecallsPerSecond\x12+\n" +
+	"\x06phases\x18\x02 \x03(\v2\x13.toold.v1.PhaseTimeR\x06phases\x12!\n" +
+	"\fmemory_bytes\x18\x03 \x01(\x04R\vmemoryBytes\x12#\n" +
+	"\rjournal_bytes\x18\x04 \x01(\x04R\fjournalBytes\"\x91\x01\n" +
+	"\tPhaseTime\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\rR\x05calls\x12+\n" +
+	"\x03p50\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03p50\x12+\n" +
+	"\x03p99\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03p99\"\xb8\x01\n" +
 	"\fSearchMemory\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12 \n" +
 	"\vdirectories\x18\x02 \x01(\x04R\vdirectories\x12\x1d\n" +
@@ -1013,66 +1179,72 @@ func file_toold_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_toold_v1_daemon_proto_rawDescData
 }
 
-var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_toold_v1_daemon_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),        // 0: toold.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),       // 1: toold.v1.GetInfoResponse
-	(*SearchMemory)(nil),          // 2: toold.v1.SearchMemory
-	(*Listener)(nil),              // 3: toold.v1.Listener
-	(*Limits)(nil),                // 4: toold.v1.Limits
-	(*ExplainRequest)(nil),        // 5: toold.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 6: toold.v1.ExplainResponse
-	(*OpenDashboardRequest)(nil),  // 7: toold.v1.OpenDashboardRequest
-	(*OpenDashboardResponse)(nil), // 8: toold.v1.OpenDashboardResponse
-	(*ShutdownRequest)(nil),       // 9: toold.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),      // 10: toold.v1.ShutdownResponse
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(SandboxTier)(0),              // 12: toold.v1.SandboxTier
-	(*Warning)(nil),               // 13: toold.v1.Warning
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*ToolUse)(nil),               // 15: toold.v1.ToolUse
-	(*Options)(nil),               // 16: toold.v1.Options
-	(*Error)(nil),                 // 17: toold.v1.Error
-	(Level)(0),                    // 18: toold.v1.Level
-	(Decision)(0),                 // 19: toold.v1.Decision
-	(*Ground)(nil),                // 20: toold.v1.Ground
-	(*Suggestion)(nil),            // 21: toold.v1.Suggestion
-	(PermissionMode)(0),           // 22: toold.v1.PermissionMode
-	(*Confinement)(nil),           // 23: toold.v1.Confinement
+	(*Health)(nil),                // 2: toold.v1.Health
+	(*PhaseTime)(nil),             // 3: toold.v1.PhaseTime
+	(*SearchMemory)(nil),          // 4: toold.v1.SearchMemory
+	(*Listener)(nil),              // 5: toold.v1.Listener
+	(*Limits)(nil),                // 6: toold.v1.Limits
+	(*ExplainRequest)(nil),        // 7: toold.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 8: toold.v1.ExplainResponse
+	(*OpenDashboardRequest)(nil),  // 9: toold.v1.OpenDashboardRequest
+	(*OpenDashboardResponse)(nil), // 10: toold.v1.OpenDashboardResponse
+	(*ShutdownRequest)(nil),       // 11: toold.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),      // 12: toold.v1.ShutdownResponse
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(SandboxTier)(0),              // 14: toold.v1.SandboxTier
+	(*Warning)(nil),               // 15: toold.v1.Warning
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*ToolUse)(nil),               // 17: toold.v1.ToolUse
+	(*Options)(nil),               // 18: toold.v1.Options
+	(*Error)(nil),                 // 19: toold.v1.Error
+	(Level)(0),                    // 20: toold.v1.Level
+	(Decision)(0),                 // 21: toold.v1.Decision
+	(*Ground)(nil),                // 22: toold.v1.Ground
+	(*Suggestion)(nil),            // 23: toold.v1.Suggestion
+	(PermissionMode)(0),           // 24: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 25: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
-	11, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
-	12, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	13, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
-	4,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
-	3,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
-	2,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
-	14, // 6: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	14, // 7: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	14, // 8: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	15, // 9: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	16, // 10: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	17, // 11: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	18, // 12: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	19, // 13: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	20, // 14: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	21, // 15: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	22, // 16: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	13, // 17: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
-	23, // 18: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
-	0,  // 19: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	5,  // 20: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	7,  // 21: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
-	9,  // 22: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 23: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	6,  // 24: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	8,  // 25: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
-	10, // 26: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	13, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
+	14, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
+	15, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
+	6,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
+	5,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
+	4,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
+	2,  // 6: toold.v1.GetInfoResponse.health:type_name -> toold.v1.Health
+	3,  // 7: toold.v1.Health.phases:type_name -> toold.v1.PhaseTime
+	16, // 8: toold.v1.PhaseTime.p50:type_name -> google.protobuf.Duration
+	16, // 9: toold.v1.PhaseTime.p99:type_name -> google.protobuf.Duration
+	16, // 10: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	16, // 11: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	16, // 12: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	17, // 13: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	18, // 14: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	19, // 15: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	20, // 16: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	21, // 17: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	22, // 18: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	23, // 19: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	24, // 20: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	15, // 21: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
+	25, // 22: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	0,  // 23: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	7,  // 24: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	9,  // 25: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
+	11, // 26: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	1,  // 27: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	8,  // 28: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	10, // 29: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
+	12, // 30: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	27, // [27:31] is the sub-list for method output_type
+	23, // [23:27] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }
@@ -1089,7 +1261,7 @@ func file_toold_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_daemon_proto_rawDesc), len(file_toold_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -128,6 +128,7 @@ await page.keyboard.press("Enter");
 await reach(page, "Put back");
 await page.keyboard.press("Enter");
 await page.getByText("1 files were put back.").waitFor();
+await page.locator("#health").getByText(/^run p50 .*, p99 /).waitFor();
 assert.equal(readFileSync(join(dir, "poem.txt"), "utf8"), "one\ntwo\n");
 
 step("a background task is killed");

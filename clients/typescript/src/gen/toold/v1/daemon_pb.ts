@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/daemon.proto.
  */
 export const file_toold_v1_daemon: GenFile = /*@__PURE__*/
-  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0ItoDCg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNInwKDFNlYXJjaE1lbW9yeRINCgVmaWxlcxgBIAEoBBITCgtkaXJlY3RvcmllcxgCIAEoBBISCgp0ZXh0X2J5dGVzGAMgASgEEg0KBWJ5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEhAKCGJ1aWxkaW5nGAYgASgIIigKCExpc3RlbmVyEg8KB2FkZHJlc3MYASABKAkSCwoDdGxzGAIgASgIIugBCgZMaW1pdHMSGQoRbWF4X3J1bm5pbmdfY2FsbHMYASABKA0SEgoKb3Blbl9jYWxscxgCIAEoDRIQCghzZXNzaW9ucxgDIAEoDRIoCgVkcmFpbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzZXNzaW9uX2lkbGUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMb3V0cHV0X2J5dGVzGAYgASgEEiwKCWlkbGVfZXhpdBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJ8Cg5FeHBsYWluUmVxdWVzdBIjCgh0b29sX3VzZRgBIAEoCzIRLnRvb2xkLnYxLlRvb2xVc2USEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVyb290cxgDIAMoCRIiCgdvcHRpb25zGAQgASgLMhEudG9vbGQudjEuT3B0aW9ucyK6AwoPRXhwbGFpblJlc3BvbnNlEg0KBXZhbGlkGAEgASgIEh4KBWVycm9yGAIgASgLMg8udG9vbGQudjEuRXJyb3ISEgoKY29uY3VycmVudBgDIAEoCBIRCglyZWFkX29ubHkYBCABKAgSHgoFbGV2ZWwYBSABKA4yDy50b29sZC52MS5MZXZlbBIkCghkZWNpc2lvbhgGIAEoDjISLnRvb2xkLnYxLkRlY2lzaW9uEg8KB3JlYXNvbnMYByADKAkSIQoHZ3JvdW5kcxgIIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBIpCgtzdWdnZXN0aW9ucxgJIAMoCzIULnRvb2xkLnYxLlN1Z2dlc3Rpb24SMQoPcGVybWlzc2lvbl9tb2RlGAogASgOMhgudG9vbGQudjEuUGVybWlzc2lvbk1vZGUSDwoHZWZmZWN0cxgLIAMoCRIQCgh3YXJuaW5ncxgMIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYDiADKAsyES50b29sZC52MS5XYXJuaW5nEioKC2NvbmZpbmVtZW50GA0gASgLMhUudG9vbGQudjEuQ29uZmluZW1lbnQiFgoUT3BlbkRhc2hib2FyZFJlcXVlc3QiMgoVT3BlbkRhc2hib2FyZFJlc3BvbnNlEgsKA3VybBgBIAEoCRIMCgRjb2RlGAIgASgJIi8KD1NodXRkb3duUmVxdWVzdBILCgNub3cYASABKAgSDwoHaWZfaWRsZRgCIAEoCCISChBTaHV0ZG93blJlc3BvbnNlMqQCCg1EYWVtb25TZXJ2aWNlEj4KB0dldEluZm8SGC50b29sZC52MS5HZXRJbmZvUmVxdWVzdBoZLnRvb2xkLnYxLkdldEluZm9SZXNwb25zZRI+CgdFeHBsYWluEhgudG9vbGQudjEuRXhwbGFpblJlcXVlc3QaGS50b29sZC52MS5FeHBsYWluUmVzcG9uc2USUAoNT3BlbkRhc2hib2FyZBIeLnRvb2xkLnYxLk9wZW5EYXNoYm9hcmRSZXF1ZXN0Gh8udG9vbGQudjEuT3BlbkRhc2hib2FyZFJlc3BvbnNlEkEKCFNodXRkb3duEhkudG9vbGQudjEuU2h1dGRvd25SZXF1ZXN0GhoudG9vbGQudjEuU2h1dGRvd25SZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0IvwDCg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNEiAKBmhlYWx0aBgYIAEoCzIQLnRvb2xkLnYxLkhlYWx0aCJ0CgZIZWFsdGgSGAoQY2FsbHNfcGVyX3NlY29uZBgBIAEoARIjCgZwaGFzZXMYAiADKAsyEy50b29sZC52MS5QaGFzZVRpbWUSFAoMbWVtb3J5X2J5dGVzGAMgASgEEhUKDWpvdXJuYWxfYnl0ZXMYBCABKAQieQoJUGhhc2VUaW1lEg0KBXBoYXNlGAEgASgJEg0KBWNhbGxzGAIgASgNEiYKA3A1MBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgNwOTkYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ifAoMU2VhcmNoTWVtb3J5Eg0KBWZpbGVzGAEgASgEEhMKC2RpcmVjdG9yaWVzGAIgASgEEhIKCnRleHRfYnl0ZXMYAyABKAQSDQoFYnl0ZXMYBCABKAQSEwoLbGltaXRfYnl0ZXMYBSABKAQSEAoIYnVpbGRpbmcYBiABKAgiKAoITGlzdGVuZXISDwoHYWRkcmVzcxgBIAEoCRILCgN0bHMYAiABKAgi6AEKBkxpbWl0cxIZChFtYXhfcnVubmluZ19jYWxscxgBIAEoDRISCgpvcGVuX2NhbGxzGAIgASgNEhAKCHNlc3Npb25zGAMgASgNEigKBWRyYWluGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi8KDHNlc3Npb25faWRsZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxvdXRwdXRfYnl0ZXMYBiABKAQSLAoJaWRsZV9leGl0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInwKDkV4cGxhaW5SZXF1ZXN0EiMKCHRvb2xfdXNlGAEgASgLMhEudG9vbGQudjEuVG9vbFVzZRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBXJvb3RzGAMgAygJEiIKB29wdGlvbnMYBCABKAsyES50b29sZC52MS5PcHRpb25zIroDCg9FeHBsYWluUmVzcG9uc2USDQoFdmFsaWQYASABKAgSHgoFZXJyb3IYAiABKAsyDy50b29sZC52MS5FcnJvchISCgpjb25jdXJyZW50GAMgASgIEhEKCXJlYWRfb25seRgEIAEoCBIeCgVsZXZlbBgFIAEoDjIPLnRvb2xkLnYxLkxldmVsEiQKCGRlY2lzaW9uGAYgASgOMhIudG9vbGQudjEuRGVjaXNpb24SDwoHcmVhc29ucxgHIAMoCRIhCgdncm91bmRzGAggAygLMhAudG9vbGQudjEuR3JvdW5kEikKC3N1Z2dlc3Rpb25zGAkgAygLMhQudG9vbGQudjEuU3VnZ2VzdGlvbhIxCg9wZXJtaXNzaW9uX21vZGUYCiABKA4yGC50b29sZC52MS5QZXJtaXNzaW9uTW9kZRIPCgdlZmZlY3RzGAsgAygJEhAKCHdhcm5pbmdzGAwgAygJEioKD3dhcm5pbmdfZGV0YWlscxgOIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSKgoLY29uZmluZW1lbnQYDSABKAsyFS50b29sZC52MS5Db25maW5lbWVudCIWChRPcGVuRGFzaGJvYXJkUmVxdWVzdCIyChVPcGVuRGFzaGJvYXJkUmVzcG9uc2USCwoDdXJsGAEgASgJEgwKBGNvZGUYAiABKAkiLwoPU2h1dGRvd25SZXF1ZXN0EgsKA25vdxgBIAEoCBIPCgdpZl9pZGxlGAIgASgIIhIKEFNodXRkb3duUmVzcG9uc2UypAIKDURhZW1vblNlcnZpY2USPgoHR2V0SW5mbxIYLnRvb2xkLnYxLkdldEluZm9SZXF1ZXN0GhkudG9vbGQudjEuR2V0SW5mb1Jlc3BvbnNlEj4KB0V4cGxhaW4SGC50b29sZC52MS5FeHBsYWluUmVxdWVzdBoZLnRvb2xkLnYxLkV4cGxhaW5SZXNwb25zZRJQCg1PcGVuRGFzaGJvYXJkEh4udG9vbGQudjEuT3BlbkRhc2hib2FyZFJlcXVlc3QaHy50b29sZC52MS5PcGVuRGFzaGJvYXJkUmVzcG9uc2USQQoIU2h1dGRvd24SGS50b29sZC52MS5TaHV0ZG93blJlcXVlc3QaGi50b29sZC52MS5TaHV0ZG93blJlc3BvbnNlQi1aK2dpdGh1Yi5jb20vdG9vbGQvdG9vbGQvZ2VuL3Rvb2xkL3YxO3Rvb2xkdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * It has no fields.
@@ -159,6 +159,13 @@ export type GetInfoResponse = Message<"toold.v1.GetInfoResponse"> & {
    * @generated from field: uint32 waiting_shells = 23;
    */
   waitingShells: number;
+
+  /**
+   * How the daemon does. None from older daemons.
+   *
+   * @generated from field: toold.v1.Health health = 24;
+   */
+  health?: Health | undefined;
 };
 
 /**
@@ -167,6 +174,90 @@ export type GetInfoResponse = Message<"toold.v1.GetInfoResponse"> & {
  */
 export const GetInfoResponseSchema: GenMessage<GetInfoResponse> = /*@__PURE__*/
   messageDesc(file_toold_v1_daemon, 1);
+
+/**
+ * How the daemon does, for all principals together.
+ *
+ * @generated from message toold.v1.Health
+ */
+export type Health = Message<"toold.v1.Health"> & {
+  /**
+   * Calls that have ended, per second, over the last minute or, if there were more than 512, over the latest 512.
+   *
+   * @generated from field: double calls_per_second = 1;
+   */
+  callsPerSecond: number;
+
+  /**
+   * What the latest calls, at most 512, have spent in each phase.
+   *
+   * @generated from field: repeated toold.v1.PhaseTime phases = 2;
+   */
+  phases: PhaseTime[];
+
+  /**
+   * Bytes of memory that the daemon's own process holds, without what its calls have started.
+   *
+   * @generated from field: uint64 memory_bytes = 3;
+   */
+  memoryBytes: bigint;
+
+  /**
+   * Bytes that the journal takes on the disk.
+   *
+   * @generated from field: uint64 journal_bytes = 4;
+   */
+  journalBytes: bigint;
+};
+
+/**
+ * Describes the message toold.v1.Health.
+ * Use `create(HealthSchema)` to create a new message.
+ */
+export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 2);
+
+/**
+ * What calls have spent in a phase.
+ *
+ * @generated from message toold.v1.PhaseTime
+ */
+export type PhaseTime = Message<"toold.v1.PhaseTime"> & {
+  /**
+   * "wait" (for its turn), "ask" (for an answer), "hooks" or "run".
+   *
+   * @generated from field: string phase = 1;
+   */
+  phase: string;
+
+  /**
+   * How many of the calls were in the phase at all; the others do not count for the times.
+   *
+   * @generated from field: uint32 calls = 2;
+   */
+  calls: number;
+
+  /**
+   * The median.
+   *
+   * @generated from field: google.protobuf.Duration p50 = 3;
+   */
+  p50?: Duration | undefined;
+
+  /**
+   * The 99th percentile: the smallest time that 99 of 100 did not exceed.
+   *
+   * @generated from field: google.protobuf.Duration p99 = 4;
+   */
+  p99?: Duration | undefined;
+};
+
+/**
+ * Describes the message toold.v1.PhaseTime.
+ * Use `create(PhaseTimeSchema)` to create a new message.
+ */
+export const PhaseTimeSchema: GenMessage<PhaseTime> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 3);
 
 /**
  * What Grep and Glob remember of earlier searches, for all principals together.
@@ -222,7 +313,7 @@ export type SearchMemory = Message<"toold.v1.SearchMemory"> & {
  * Use `create(SearchMemorySchema)` to create a new message.
  */
 export const SearchMemorySchema: GenMessage<SearchMemory> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 2);
+  messageDesc(file_toold_v1_daemon, 4);
 
 /**
  * One place where the daemon listens.
@@ -250,7 +341,7 @@ export type Listener = Message<"toold.v1.Listener"> & {
  * Use `create(ListenerSchema)` to create a new message.
  */
 export const ListenerSchema: GenMessage<Listener> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 3);
+  messageDesc(file_toold_v1_daemon, 5);
 
 /**
  * The limits in force.
@@ -313,7 +404,7 @@ export type Limits = Message<"toold.v1.Limits"> & {
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 4);
+  messageDesc(file_toold_v1_daemon, 6);
 
 /**
  * A call to judge.
@@ -355,7 +446,7 @@ export type ExplainRequest = Message<"toold.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 5);
+  messageDesc(file_toold_v1_daemon, 7);
 
 /**
  * The derivation.
@@ -467,7 +558,7 @@ export type ExplainResponse = Message<"toold.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 6);
+  messageDesc(file_toold_v1_daemon, 8);
 
 /**
  * It has no fields.
@@ -482,7 +573,7 @@ export type OpenDashboardRequest = Message<"toold.v1.OpenDashboardRequest"> & {
  * Use `create(OpenDashboardRequestSchema)` to create a new message.
  */
 export const OpenDashboardRequestSchema: GenMessage<OpenDashboardRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 7);
+  messageDesc(file_toold_v1_daemon, 9);
 
 /**
  * Where the dashboard is.
@@ -510,7 +601,7 @@ export type OpenDashboardResponse = Message<"toold.v1.OpenDashboardResponse"> & 
  * Use `create(OpenDashboardResponseSchema)` to create a new message.
  */
 export const OpenDashboardResponseSchema: GenMessage<OpenDashboardResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 8);
+  messageDesc(file_toold_v1_daemon, 10);
 
 /**
  * When to end.
@@ -538,7 +629,7 @@ export type ShutdownRequest = Message<"toold.v1.ShutdownRequest"> & {
  * Use `create(ShutdownRequestSchema)` to create a new message.
  */
 export const ShutdownRequestSchema: GenMessage<ShutdownRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 9);
+  messageDesc(file_toold_v1_daemon, 11);
 
 /**
  * The daemon is ending.
@@ -553,7 +644,7 @@ export type ShutdownResponse = Message<"toold.v1.ShutdownResponse"> & {
  * Use `create(ShutdownResponseSchema)` to create a new message.
  */
 export const ShutdownResponseSchema: GenMessage<ShutdownResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 10);
+  messageDesc(file_toold_v1_daemon, 12);
 
 /**
  * The daemon itself.
