@@ -36,8 +36,12 @@ func (c *conversation) interactive(command string) *interactiveProgram {
 // types types, and waits until the text is on the screen.
 func (p *interactiveProgram) types(chars, text string) {
 	p.t.Helper()
+	wait := 0 // as long as it takes
+	if text == "" {
+		wait = 500 // there is nothing to wait for
+	}
 	for {
-		input, _ := json.Marshal(map[string]any{"bash_id": p.task, "chars": chars})
+		input, _ := json.Marshal(map[string]any{"bash_id": p.task, "chars": chars, "wait_ms": wait})
 		p.uses++
 		p.last = p.do(p.task+strings.Repeat("'", p.uses), "BashInput", string(input)).GetContent()[0].GetText()
 		if strings.Contains(p.last, text) {
