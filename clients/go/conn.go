@@ -11,7 +11,11 @@ package toold
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -75,19 +79,43 @@ func Reason(err error) string {
 }
 
 // ListSessions returns all sessions of this client's principal, the newest first; with closed, those too that are closed
-// and still kept.
+// and still kept. With an [UnlistedError] it returns those of the workspaces that could be asked.
 func (c *Conn) ListSessions(ctx context.Context, closed bool) (all []*tooldv1.Session, err error) {
 	request := &tooldv1.ListSessionsRequest{IncludeClosed: closed}
+	unlisted := map[string]*tooldv1.UnlistedWorkspace{}
 	for {
 		page, err := c.Sessions.ListSessions(ctx, request)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, page.GetSessions()...)
+		for _, workspace := range page.GetUnlisted() {
+			unlisted[workspace.GetWorkspace()] = workspace
+		}
 		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
-			return all, nil
+			break
 		}
 	}
+	if len(unlisted) == 0 {
+		return all, nil
+	}
+	return all, &UnlistedError{slices.SortedFunc(maps.Values(unlisted), func(a, b *tooldv1.UnlistedWorkspace) int {
+		return strings.Compare(a.GetWorkspace(), b.GetWorkspace())
+	})}
+}
+
+// An UnlistedError is returned by ListSessions of a cluster's gateway if some workspaces could not be asked for their sessions.
+type UnlistedError struct {
+	Workspaces []*tooldv1.UnlistedWorkspace // at least one, by their names
+}
+
+// Error names the workspaces.
+func (e *UnlistedError) Error() string {
+	var all []string
+	for _, w := range e.Workspaces {
+		all = append(all, fmt.Sprintf("%q (%s)", w.GetWorkspace(), w.GetText()))
+	}
+	return "the sessions of these workspaces are not listed, since they could not be asked: " + strings.Join(all, ", ")
 }
 
 // Checkpoints returns the pages of a list of checkpoints, from the one that request names on; request becomes that of the next

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -273,6 +274,51 @@ func TestListSessions(t *testing.T) {
 	refused(t, err, codes.InvalidArgument, "invalid_page_size")
 	_, err = conn.Sessions.ListSessions(t.Context(), &tooldv1.ListSessionsRequest{PageToken: "x"})
 	refused(t, err, codes.InvalidArgument, "invalid_page_token")
+}
+
+// TestListWithoutANode: the list has what the other nodes know, and names the workspaces that are missing.
+func TestListWithoutANode(t *testing.T) {
+	c := newCluster(t, "anna")
+	c.node("n1")
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	stop := c.serveNode("n2", func(stream grpc.ServerStream) error { return c.relay(stream, "n2", &reading) })
+	c.owners[place{"token:anna", "here"}], c.owners[place{"token:anna", "gone"}] = "n1", "n2"
+	_, patient := c.gateway(c.config("g1"))
+	for _, workspace := range []string{"here", "gone"} {
+		open(t, c.dial("anna", patient), &tooldv1.Attach{SessionId: "in-" + workspace, Roots: []string{c.workspace(workspace, "")}}).Close()
+	}
+	stop() // its workspaces stay its own, as far as the other node knows
+	config := c.config("g2")
+	config.Patience = time.Second
+	_, address := c.gateway(config)
+	all, err := c.conn("anna", address).ListSessions(t.Context(), false)
+	unlisted, is := errors.AsType[*toold.UnlistedError](err)
+	if !is || len(unlisted.Workspaces) != 1 || unlisted.Workspaces[0].GetWorkspace() != "gone" || !slices.Contains([]string{"no_node", "no_answer"}, unlisted.Workspaces[0].GetCode()) || unlisted.Workspaces[0].GetText() == "" {
+		t.Errorf("the error is %v", err)
+	}
+	if len(all) != 1 || all[0].GetSessionId() != "in-here" {
+		t.Errorf("the sessions are %v", all)
+	}
+	c.owners[place{"token:anna", "here"}] = "n2"
+	if _, err = c.conn("anna", address).Sessions.ListSessions(t.Context(), &tooldv1.ListSessionsRequest{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("where no workspace answers: %v", err)
+	}
+}
+
+// TestListLeavesTime: a client with a deadline learns of the workspaces that have answered before it.
+func TestListLeavesTime(t *testing.T) {
+	g, now := &Gateway{config: Config{Patience: 20 * time.Second}}, time.Now()
+	for left, want := range map[time.Duration]time.Duration{time.Second: 750 * time.Millisecond, time.Minute: 20 * time.Second, -time.Second: -750 * time.Millisecond} {
+		ctx, cancel := context.WithDeadline(t.Context(), now.Add(left))
+		if got := g.listUntil(ctx, now).Sub(now); got != want {
+			t.Errorf("of %v it waits for %v, want %v", left, got, want)
+		}
+		cancel()
+	}
+	if got := g.listUntil(t.Context(), now).Sub(now); got != 20*time.Second {
+		t.Errorf("without a deadline it waits for %v", got)
+	}
 }
 
 // TestNoNode: a client is told when to try again, and the request succeeds as soon as there is a node.

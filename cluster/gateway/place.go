@@ -106,11 +106,7 @@ func (s *search) next() (members.Node, bool) {
 func (s *search) wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
 	left := time.Until(s.deadline)
 	if left <= 0 {
-		refused := apierror.New(codes.Unavailable, "no_node", "No node of the cluster can be reached. Try again.")
-		if s.last != nil {
-			refused.Message = "No node serves the workspace at the moment: " + status.Convert(s.last).Message()
-		}
-		return tryAgain(refused, s.last)
+		return s.refusal()
 	}
 	for _, wake := range []<-chan struct{}{nil, changed} { // a pause in any case, since nodes of others change often
 		timer := time.NewTimer(min(pause/2, left))
@@ -119,11 +115,23 @@ func (s *search) wait(ctx context.Context, changed <-chan struct{}, pause time.D
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return s.refusal() // which has the last answer
+			}
 			return ctx.Err()
 		}
 		timer.Stop()
 	}
 	return nil
+}
+
+// refusal is returned if no node was found in time.
+func (s *search) refusal() error {
+	refused := apierror.New(codes.Unavailable, "no_node", "No node of the cluster can be reached. Try again.")
+	if s.last != nil {
+		refused.Message = "No node serves the workspace at the moment: " + status.Convert(s.last).Message()
+	}
+	return tryAgain(refused, s.last)
 }
 
 // open asks a node to accept the call.

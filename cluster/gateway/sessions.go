@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -39,7 +41,8 @@ func (g *Gateway) getInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (*tool
 
 // listSessions asks the daemon of each workspace, so it starts those that are at
 // rest. All of them order sessions by when they were made, and their page tokens
-// are places in that order, so one token serves for all.
+// are places in that order, so one token serves for all. Workspaces that do not
+// answer are named in the response; if none answers it returns why.
 func (g *Gateway) listSessions(ctx context.Context, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
 	if request.GetPageSize() < 0 {
 		return nil, apierror.Invalidf("invalid_page_size", "page_size", "page_size is %d, but must not be negative.", request.GetPageSize())
@@ -49,33 +52,56 @@ func (g *Gateway) listSessions(ctx context.Context, request *tooldv1.ListSession
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	merged := page{most: min(cmp.Or(int(request.GetPageSize()), maxListed), maxListed)}
+	limited, cancel := context.WithDeadline(ctx, g.listUntil(ctx, time.Now()))
+	defer cancel()
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, askedAtOnce)
 	for _, workspace := range workspaces {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			part := &tooldv1.ListSessionsResponse{}
-			if err := g.ask(ctx, call{who, workspace, tooldv1.SessionService_ListSessions_FullMethodName}, request, part); err != nil {
-				cancel(err) // a list that lacks some would look like a whole one
-				return
+			part, err := g.listWorkspace(limited, call{who, workspace, tooldv1.SessionService_ListSessions_FullMethodName}, request)
+			switch {
+			case err == nil:
+				merged.add(part)
+			case status.Code(err) == codes.InvalidArgument: // so it is for every workspace
+				merged.refuse(err)
+				cancel()
+			default:
+				merged.miss(workspace, err)
 			}
-			for _, s := range part.GetSessions() {
-				for n, root := range s.GetRoots() {
-					s.Roots[n] = g.rootFor(workspace, root)
-				}
-			}
-			merged.add(part)
 		})
 	}
 	asking.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return merged.response()
+}
+
+// listUntil returns how long workspaces are waited for: of a client's own deadline it
+// leaves a quarter, so that the client learns of those that have answered.
+func (g *Gateway) listUntil(ctx context.Context, now time.Time) time.Time {
+	wait := g.config.Patience
+	if deadline, has := ctx.Deadline(); has {
+		wait = min(wait, deadline.Sub(now)*3/4)
+	}
+	return now.Add(wait)
+}
+
+// listWorkspace returns the sessions of one workspace, with roots as clients name them.
+func (g *Gateway) listWorkspace(ctx context.Context, c call, request *tooldv1.ListSessionsRequest) (*tooldv1.ListSessionsResponse, error) {
+	part := &tooldv1.ListSessionsResponse{}
+	if err := g.ask(ctx, c, request, part); err != nil {
 		return nil, err
 	}
-	return merged.response(), nil
+	for _, s := range part.GetSessions() {
+		for n, root := range s.GetRoots() {
+			s.Roots[n] = g.rootFor(c.workspace, root)
+		}
+	}
+	return part, nil
 }
 
 // A page is what is newest of the sessions of several workspaces. Its zero value
@@ -87,12 +113,34 @@ type page struct {
 	sessions []*tooldv1.Session
 	more     bool
 	until    *tooldv1.Session // of what is older, some workspace has not answered; nil: nothing
+	answered bool             // by some workspace
+	unlisted []*tooldv1.UnlistedWorkspace
+	why      error // of one that is unlisted
+	refused  error // why there is no page
+}
+
+// refuse has the page be an error.
+func (p *page) refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = err
+}
+
+// miss notes that a workspace has not answered, and why.
+func (p *page) miss(workspace string, err error) {
+	if info := infoOf(err); info == nil { // of this gateway's own limit, or of gRPC itself
+		err = tryAgain(apierror.New(codes.Unavailable, "no_answer", "The workspace's node has not answered in time."), err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unlisted, p.why = append(p.unlisted, &tooldv1.UnlistedWorkspace{Workspace: workspace, Code: reasonOf(err), Text: status.Convert(err).Message()}), err
 }
 
 // add adds a workspace's page.
 func (p *page) add(part *tooldv1.ListSessionsResponse) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.answered = true
 	p.sessions = append(p.sessions, part.GetSessions()...)
 	if n := len(part.GetSessions()); n > 0 && part.GetNextPageToken() != "" {
 		p.more = true
@@ -107,8 +155,15 @@ func (p *page) add(part *tooldv1.ListSessionsResponse) {
 }
 
 // response returns the page, cut to what fits into one message.
-func (p *page) response() *tooldv1.ListSessionsResponse {
-	response, size := &tooldv1.ListSessionsResponse{}, 0
+func (p *page) response() (*tooldv1.ListSessionsResponse, error) {
+	if p.refused != nil {
+		return nil, p.refused
+	}
+	if !p.answered && p.why != nil {
+		return nil, p.why
+	}
+	slices.SortFunc(p.unlisted, func(a, b *tooldv1.UnlistedWorkspace) int { return cmp.Compare(a.GetWorkspace(), b.GetWorkspace()) })
+	response, size := &tooldv1.ListSessionsResponse{Unlisted: p.unlisted}, 0
 	for _, s := range p.sessions {
 		size += proto.Size(s)
 		if size > listedBytes && len(response.Sessions) > 0 || p.until != nil && newerFirst(s, p.until) > 0 {
@@ -120,7 +175,7 @@ func (p *page) response() *tooldv1.ListSessionsResponse {
 	if n := len(response.Sessions); n > 0 && p.more {
 		response.NextPageToken = tokenFor(response.Sessions[n-1])
 	}
-	return response
+	return response, nil
 }
 
 // newerFirst is the order of a daemon's list.

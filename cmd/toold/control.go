@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -85,14 +87,14 @@ func (s *app) statusCommand() *cobra.Command {
 			}
 			defer l.Close()
 			list, err := l.ListSessions(ctx, false)
-			if err != nil {
+			if _, partly := errors.AsType[*toold.UnlistedError](err); err != nil && !partly {
 				return err
 			}
 			text := s.infoText(info)
 			if len(list) > 0 {
 				text += "\n" + sessionTable(list) + portTable(list)
 			}
-			return s.Show(info, text)
+			return cmp.Or(s.Show(info, text), err)
 		}),
 	}
 }

@@ -28,10 +28,15 @@ func (s *app) sessionsCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: s.daemon.Action(func(ctx context.Context, l *toold.Conn, _ []string) error {
 			list, err := l.ListSessions(ctx, all)
-			if err != nil {
+			unlisted, partly := errors.AsType[*toold.UnlistedError](err)
+			if err != nil && !partly {
 				return err
 			}
-			return s.Show(&tooldv1.ListSessionsResponse{Sessions: list}, sessionTable(list)+portTable(list))
+			shown := &tooldv1.ListSessionsResponse{Sessions: list}
+			if partly {
+				shown.Unlisted = unlisted.Workspaces
+			}
+			return cmp.Or(s.Show(shown, sessionTable(list)+portTable(list)), err)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed sessions too, as long as they are kept")

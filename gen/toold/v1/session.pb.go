@@ -581,6 +581,9 @@ type ListSessionsResponse struct {
 	// There are more; empty: these were the last. Sessions that are made or dropped meanwhile neither repeat others nor hide
 	// them.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// From a gateway of a cluster: the workspaces that could not be asked, so that their sessions are missing here. A later
+	// page has those of them that are older than its place.
+	Unlisted      []*UnlistedWorkspace `protobuf:"bytes,3,rep,name=unlisted,proto3" json:"unlisted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -629,6 +632,77 @@ func (x *ListSessionsResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *ListSessionsResponse) GetUnlisted() []*UnlistedWorkspace {
+	if x != nil {
+		return x.Unlisted
+	}
+	return nil
+}
+
+// A workspace whose sessions are missing in a list.
+type UnlistedWorkspace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, as in the root "workspace:NAME".
+	Workspace string `protobuf:"bytes,1,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Why it could not be asked, the reason of the error: "no_node" or "node_lost", for instance.
+	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	// The sentence for a person.
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnlistedWorkspace) Reset() {
+	*x = UnlistedWorkspace{}
+	mi := &file_toold_v1_session_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnlistedWorkspace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnlistedWorkspace) ProtoMessage() {}
+
+func (x *UnlistedWorkspace) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_session_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnlistedWorkspace.ProtoReflect.Descriptor instead.
+func (*UnlistedWorkspace) Descriptor() ([]byte, []int) {
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *UnlistedWorkspace) GetWorkspace() string {
+	if x != nil {
+		return x.Workspace
+	}
+	return ""
+}
+
+func (x *UnlistedWorkspace) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *UnlistedWorkspace) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Which session.
 type GetSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -640,7 +714,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[5]
+	mi := &file_toold_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +726,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[5]
+	mi := &file_toold_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +739,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetSessionRequest) GetSessionId() string {
@@ -690,7 +764,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[6]
+	mi := &file_toold_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +776,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[6]
+	mi := &file_toold_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +789,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetSessionResponse) GetSession() *Session {
@@ -760,7 +834,7 @@ type OpenCall struct {
 
 func (x *OpenCall) Reset() {
 	*x = OpenCall{}
-	mi := &file_toold_v1_session_proto_msgTypes[7]
+	mi := &file_toold_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +846,7 @@ func (x *OpenCall) String() string {
 func (*OpenCall) ProtoMessage() {}
 
 func (x *OpenCall) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[7]
+	mi := &file_toold_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +859,7 @@ func (x *OpenCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenCall.ProtoReflect.Descriptor instead.
 func (*OpenCall) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OpenCall) GetToolUseId() string {
@@ -849,7 +923,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[8]
+	mi := &file_toold_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +935,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[8]
+	mi := &file_toold_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +948,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -923,7 +997,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[9]
+	mi := &file_toold_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1009,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[9]
+	mi := &file_toold_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1022,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchResponse) GetEvent() *ExecuteResponse {
@@ -976,7 +1050,7 @@ type WatchSessionsRequest struct {
 
 func (x *WatchSessionsRequest) Reset() {
 	*x = WatchSessionsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1062,7 @@ func (x *WatchSessionsRequest) String() string {
 func (*WatchSessionsRequest) ProtoMessage() {}
 
 func (x *WatchSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[10]
+	mi := &file_toold_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1075,7 @@ func (x *WatchSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSessionsRequest.ProtoReflect.Descriptor instead.
 func (*WatchSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchSessionsRequest) GetSessionId() string {
@@ -1051,7 +1125,7 @@ type WatchSessionsResponse struct {
 
 func (x *WatchSessionsResponse) Reset() {
 	*x = WatchSessionsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1137,7 @@ func (x *WatchSessionsResponse) String() string {
 func (*WatchSessionsResponse) ProtoMessage() {}
 
 func (x *WatchSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[11]
+	mi := &file_toold_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1150,7 @@ func (x *WatchSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSessionsResponse.ProtoReflect.Descriptor instead.
 func (*WatchSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchSessionsResponse) GetUpdate() isWatchSessionsResponse_Update {
@@ -1183,7 +1257,7 @@ type SessionState struct {
 
 func (x *SessionState) Reset() {
 	*x = SessionState{}
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1269,7 @@ func (x *SessionState) String() string {
 func (*SessionState) ProtoMessage() {}
 
 func (x *SessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[12]
+	mi := &file_toold_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1282,7 @@ func (x *SessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionState.ProtoReflect.Descriptor instead.
 func (*SessionState) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SessionState) GetSession() *Session {
@@ -1238,7 +1312,7 @@ type EventsEnded struct {
 
 func (x *EventsEnded) Reset() {
 	*x = EventsEnded{}
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1324,7 @@ func (x *EventsEnded) String() string {
 func (*EventsEnded) ProtoMessage() {}
 
 func (x *EventsEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[13]
+	mi := &file_toold_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,7 +1337,7 @@ func (x *EventsEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsEnded.ProtoReflect.Descriptor instead.
 func (*EventsEnded) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EventsEnded) GetCode() string {
@@ -1291,7 +1365,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1377,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[14]
+	mi := &file_toold_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1390,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetSettingsRequest) GetSessionId() string {
@@ -1339,7 +1413,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1425,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[15]
+	mi := &file_toold_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1438,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetSettingsResponse) GetSettings() []*Setting {
@@ -1398,7 +1472,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1484,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[16]
+	mi := &file_toold_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1497,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Setting) GetKey() string {
@@ -1465,7 +1539,7 @@ type ListServersRequest struct {
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1551,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[17]
+	mi := &file_toold_v1_session_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1564,7 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListServersRequest) GetSessionId() string {
@@ -1511,7 +1585,7 @@ type ListServersResponse struct {
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1597,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[18]
+	mi := &file_toold_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1610,7 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListServersResponse) GetServers() []*Server {
@@ -1567,7 +1641,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1653,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[19]
+	mi := &file_toold_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1666,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Server) GetKind() string {
@@ -1650,7 +1724,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1736,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[20]
+	mi := &file_toold_v1_session_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1749,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{20}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AnswerRequest) GetSessionId() string {
@@ -1701,7 +1775,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1787,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[21]
+	mi := &file_toold_v1_session_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1800,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{21}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
 }
 
 // Which call.
@@ -1744,7 +1818,7 @@ type CancelCallRequest struct {
 
 func (x *CancelCallRequest) Reset() {
 	*x = CancelCallRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1830,7 @@ func (x *CancelCallRequest) String() string {
 func (*CancelCallRequest) ProtoMessage() {}
 
 func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[22]
+	mi := &file_toold_v1_session_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1843,7 @@ func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelCallRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{22}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelCallRequest) GetSessionId() string {
@@ -1804,7 +1878,7 @@ type CancelCallResponse struct {
 
 func (x *CancelCallResponse) Reset() {
 	*x = CancelCallResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1890,7 @@ func (x *CancelCallResponse) String() string {
 func (*CancelCallResponse) ProtoMessage() {}
 
 func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[23]
+	mi := &file_toold_v1_session_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1903,7 @@ func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelCallResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{23}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelCallResponse) GetCancelled() bool {
@@ -1852,7 +1926,7 @@ type InterruptRequest struct {
 
 func (x *InterruptRequest) Reset() {
 	*x = InterruptRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1938,7 @@ func (x *InterruptRequest) String() string {
 func (*InterruptRequest) ProtoMessage() {}
 
 func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[24]
+	mi := &file_toold_v1_session_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1951,7 @@ func (x *InterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptRequest.ProtoReflect.Descriptor instead.
 func (*InterruptRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{24}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InterruptRequest) GetSessionId() string {
@@ -1903,7 +1977,7 @@ type InterruptResponse struct {
 
 func (x *InterruptResponse) Reset() {
 	*x = InterruptResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +1989,7 @@ func (x *InterruptResponse) String() string {
 func (*InterruptResponse) ProtoMessage() {}
 
 func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[25]
+	mi := &file_toold_v1_session_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2002,7 @@ func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptResponse.ProtoReflect.Descriptor instead.
 func (*InterruptResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{25}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
 }
 
 // Which turn.
@@ -1948,7 +2022,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2034,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[26]
+	mi := &file_toold_v1_session_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2047,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{26}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelTurnRequest) GetSessionId() string {
@@ -2015,7 +2089,7 @@ type CancelTurnResponse struct {
 
 func (x *CancelTurnResponse) Reset() {
 	*x = CancelTurnResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2027,7 +2101,7 @@ func (x *CancelTurnResponse) String() string {
 func (*CancelTurnResponse) ProtoMessage() {}
 
 func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[27]
+	mi := &file_toold_v1_session_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2040,7 +2114,7 @@ func (x *CancelTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnResponse.ProtoReflect.Descriptor instead.
 func (*CancelTurnResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{27}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CancelTurnResponse) GetTurns() uint32 {
@@ -2063,7 +2137,7 @@ type KillTaskRequest struct {
 
 func (x *KillTaskRequest) Reset() {
 	*x = KillTaskRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[28]
+	mi := &file_toold_v1_session_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2149,7 @@ func (x *KillTaskRequest) String() string {
 func (*KillTaskRequest) ProtoMessage() {}
 
 func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[28]
+	mi := &file_toold_v1_session_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2162,7 @@ func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
 func (*KillTaskRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{28}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KillTaskRequest) GetSessionId() string {
@@ -2114,7 +2188,7 @@ type KillTaskResponse struct {
 
 func (x *KillTaskResponse) Reset() {
 	*x = KillTaskResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[29]
+	mi := &file_toold_v1_session_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2200,7 @@ func (x *KillTaskResponse) String() string {
 func (*KillTaskResponse) ProtoMessage() {}
 
 func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[29]
+	mi := &file_toold_v1_session_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2213,7 @@ func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{29}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{30}
 }
 
 // Which session.
@@ -2153,7 +2227,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[30]
+	mi := &file_toold_v1_session_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2239,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[30]
+	mi := &file_toold_v1_session_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2252,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{30}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CloseSessionRequest) GetSessionId() string {
@@ -2197,7 +2271,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[31]
+	mi := &file_toold_v1_session_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2283,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[31]
+	mi := &file_toold_v1_session_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2296,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{31}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{32}
 }
 
 // A state of files that can be put back: what one call has changed.
@@ -2267,7 +2341,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_toold_v1_session_proto_msgTypes[32]
+	mi := &file_toold_v1_session_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2279,7 +2353,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[32]
+	mi := &file_toold_v1_session_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2292,7 +2366,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{32}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Checkpoint) GetTurn() uint64 {
@@ -2428,7 +2502,7 @@ type FileChange struct {
 
 func (x *FileChange) Reset() {
 	*x = FileChange{}
-	mi := &file_toold_v1_session_proto_msgTypes[33]
+	mi := &file_toold_v1_session_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2514,7 @@ func (x *FileChange) String() string {
 func (*FileChange) ProtoMessage() {}
 
 func (x *FileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[33]
+	mi := &file_toold_v1_session_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2527,7 @@ func (x *FileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
 func (*FileChange) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{33}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FileChange) GetPath() string {
@@ -2511,7 +2585,7 @@ type PathReason struct {
 
 func (x *PathReason) Reset() {
 	*x = PathReason{}
-	mi := &file_toold_v1_session_proto_msgTypes[34]
+	mi := &file_toold_v1_session_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2597,7 @@ func (x *PathReason) String() string {
 func (*PathReason) ProtoMessage() {}
 
 func (x *PathReason) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[34]
+	mi := &file_toold_v1_session_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2610,7 @@ func (x *PathReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathReason.ProtoReflect.Descriptor instead.
 func (*PathReason) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{34}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PathReason) GetPath() string {
@@ -2578,7 +2652,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[35]
+	mi := &file_toold_v1_session_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2664,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[35]
+	mi := &file_toold_v1_session_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2677,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{35}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListCheckpointsRequest) GetSessionId() string {
@@ -2679,7 +2753,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[36]
+	mi := &file_toold_v1_session_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +2765,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[36]
+	mi := &file_toold_v1_session_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +2778,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{36}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*Checkpoint {
@@ -2763,7 +2837,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_toold_v1_session_proto_msgTypes[37]
+	mi := &file_toold_v1_session_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2849,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[37]
+	mi := &file_toold_v1_session_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2862,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{37}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RestoreRequest) GetSessionId() string {
@@ -2908,7 +2982,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_toold_v1_session_proto_msgTypes[38]
+	mi := &file_toold_v1_session_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +2994,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_session_proto_msgTypes[38]
+	mi := &file_toold_v1_session_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3007,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_session_proto_rawDescGZIP(), []int{38}
+	return file_toold_v1_session_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RestoreResponse) GetRestored() []string {
@@ -3077,10 +3151,15 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x0einclude_closed\x18\x01 \x01(\bR\rincludeClosed\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"m\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\xa6\x01\n" +
 	"\x14ListSessionsResponse\x12-\n" +
 	"\bsessions\x18\x01 \x03(\v2\x11.toold.v1.SessionR\bsessions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x127\n" +
+	"\bunlisted\x18\x03 \x03(\v2\x1b.toold.v1.UnlistedWorkspaceR\bunlisted\"Y\n" +
+	"\x11UnlistedWorkspace\x12\x1c\n" +
+	"\tworkspace\x18\x01 \x01(\tR\tworkspace\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"2\n" +
 	"\x11GetSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\"\xaf\x01\n" +
@@ -3312,7 +3391,7 @@ func file_toold_v1_session_proto_rawDescGZIP() []byte {
 }
 
 var file_toold_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_toold_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_toold_v1_session_proto_goTypes = []any{
 	(PortState)(0),                  // 0: toold.v1.PortState
 	(FileChangeKind)(0),             // 1: toold.v1.FileChangeKind
@@ -3321,117 +3400,119 @@ var file_toold_v1_session_proto_goTypes = []any{
 	(*ServedPort)(nil),              // 4: toold.v1.ServedPort
 	(*ListSessionsRequest)(nil),     // 5: toold.v1.ListSessionsRequest
 	(*ListSessionsResponse)(nil),    // 6: toold.v1.ListSessionsResponse
-	(*GetSessionRequest)(nil),       // 7: toold.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),      // 8: toold.v1.GetSessionResponse
-	(*OpenCall)(nil),                // 9: toold.v1.OpenCall
-	(*WatchRequest)(nil),            // 10: toold.v1.WatchRequest
-	(*WatchResponse)(nil),           // 11: toold.v1.WatchResponse
-	(*WatchSessionsRequest)(nil),    // 12: toold.v1.WatchSessionsRequest
-	(*WatchSessionsResponse)(nil),   // 13: toold.v1.WatchSessionsResponse
-	(*SessionState)(nil),            // 14: toold.v1.SessionState
-	(*EventsEnded)(nil),             // 15: toold.v1.EventsEnded
-	(*GetSettingsRequest)(nil),      // 16: toold.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),     // 17: toold.v1.GetSettingsResponse
-	(*Setting)(nil),                 // 18: toold.v1.Setting
-	(*ListServersRequest)(nil),      // 19: toold.v1.ListServersRequest
-	(*ListServersResponse)(nil),     // 20: toold.v1.ListServersResponse
-	(*Server)(nil),                  // 21: toold.v1.Server
-	(*AnswerRequest)(nil),           // 22: toold.v1.AnswerRequest
-	(*AnswerResponse)(nil),          // 23: toold.v1.AnswerResponse
-	(*CancelCallRequest)(nil),       // 24: toold.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),      // 25: toold.v1.CancelCallResponse
-	(*InterruptRequest)(nil),        // 26: toold.v1.InterruptRequest
-	(*InterruptResponse)(nil),       // 27: toold.v1.InterruptResponse
-	(*CancelTurnRequest)(nil),       // 28: toold.v1.CancelTurnRequest
-	(*CancelTurnResponse)(nil),      // 29: toold.v1.CancelTurnResponse
-	(*KillTaskRequest)(nil),         // 30: toold.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),        // 31: toold.v1.KillTaskResponse
-	(*CloseSessionRequest)(nil),     // 32: toold.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil),    // 33: toold.v1.CloseSessionResponse
-	(*Checkpoint)(nil),              // 34: toold.v1.Checkpoint
-	(*FileChange)(nil),              // 35: toold.v1.FileChange
-	(*PathReason)(nil),              // 36: toold.v1.PathReason
-	(*ListCheckpointsRequest)(nil),  // 37: toold.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 38: toold.v1.ListCheckpointsResponse
-	(*RestoreRequest)(nil),          // 39: toold.v1.RestoreRequest
-	(*RestoreResponse)(nil),         // 40: toold.v1.RestoreResponse
-	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
-	(*ClientInfo)(nil),              // 42: toold.v1.ClientInfo
-	(*Options)(nil),                 // 43: toold.v1.Options
-	(*Todo)(nil),                    // 44: toold.v1.Todo
-	(*durationpb.Duration)(nil),     // 45: google.protobuf.Duration
-	(*Question)(nil),                // 46: toold.v1.Question
-	(CallState)(0),                  // 47: toold.v1.CallState
-	(*ExecuteResponse)(nil),         // 48: toold.v1.ExecuteResponse
-	(*Warning)(nil),                 // 49: toold.v1.Warning
-	(*Answer)(nil),                  // 50: toold.v1.Answer
+	(*UnlistedWorkspace)(nil),       // 7: toold.v1.UnlistedWorkspace
+	(*GetSessionRequest)(nil),       // 8: toold.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),      // 9: toold.v1.GetSessionResponse
+	(*OpenCall)(nil),                // 10: toold.v1.OpenCall
+	(*WatchRequest)(nil),            // 11: toold.v1.WatchRequest
+	(*WatchResponse)(nil),           // 12: toold.v1.WatchResponse
+	(*WatchSessionsRequest)(nil),    // 13: toold.v1.WatchSessionsRequest
+	(*WatchSessionsResponse)(nil),   // 14: toold.v1.WatchSessionsResponse
+	(*SessionState)(nil),            // 15: toold.v1.SessionState
+	(*EventsEnded)(nil),             // 16: toold.v1.EventsEnded
+	(*GetSettingsRequest)(nil),      // 17: toold.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),     // 18: toold.v1.GetSettingsResponse
+	(*Setting)(nil),                 // 19: toold.v1.Setting
+	(*ListServersRequest)(nil),      // 20: toold.v1.ListServersRequest
+	(*ListServersResponse)(nil),     // 21: toold.v1.ListServersResponse
+	(*Server)(nil),                  // 22: toold.v1.Server
+	(*AnswerRequest)(nil),           // 23: toold.v1.AnswerRequest
+	(*AnswerResponse)(nil),          // 24: toold.v1.AnswerResponse
+	(*CancelCallRequest)(nil),       // 25: toold.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),      // 26: toold.v1.CancelCallResponse
+	(*InterruptRequest)(nil),        // 27: toold.v1.InterruptRequest
+	(*InterruptResponse)(nil),       // 28: toold.v1.InterruptResponse
+	(*CancelTurnRequest)(nil),       // 29: toold.v1.CancelTurnRequest
+	(*CancelTurnResponse)(nil),      // 30: toold.v1.CancelTurnResponse
+	(*KillTaskRequest)(nil),         // 31: toold.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),        // 32: toold.v1.KillTaskResponse
+	(*CloseSessionRequest)(nil),     // 33: toold.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),    // 34: toold.v1.CloseSessionResponse
+	(*Checkpoint)(nil),              // 35: toold.v1.Checkpoint
+	(*FileChange)(nil),              // 36: toold.v1.FileChange
+	(*PathReason)(nil),              // 37: toold.v1.PathReason
+	(*ListCheckpointsRequest)(nil),  // 38: toold.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 39: toold.v1.ListCheckpointsResponse
+	(*RestoreRequest)(nil),          // 40: toold.v1.RestoreRequest
+	(*RestoreResponse)(nil),         // 41: toold.v1.RestoreResponse
+	(*timestamppb.Timestamp)(nil),   // 42: google.protobuf.Timestamp
+	(*ClientInfo)(nil),              // 43: toold.v1.ClientInfo
+	(*Options)(nil),                 // 44: toold.v1.Options
+	(*Todo)(nil),                    // 45: toold.v1.Todo
+	(*durationpb.Duration)(nil),     // 46: google.protobuf.Duration
+	(*Question)(nil),                // 47: toold.v1.Question
+	(CallState)(0),                  // 48: toold.v1.CallState
+	(*ExecuteResponse)(nil),         // 49: toold.v1.ExecuteResponse
+	(*Warning)(nil),                 // 50: toold.v1.Warning
+	(*Answer)(nil),                  // 51: toold.v1.Answer
 }
 var file_toold_v1_session_proto_depIdxs = []int32{
-	41, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
-	42, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
+	42, // 0: toold.v1.Session.created:type_name -> google.protobuf.Timestamp
+	43, // 1: toold.v1.Session.client:type_name -> toold.v1.ClientInfo
 	3,  // 2: toold.v1.Session.background_tasks:type_name -> toold.v1.BackgroundTask
-	43, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
-	44, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
-	45, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
+	44, // 3: toold.v1.Session.options:type_name -> toold.v1.Options
+	45, // 4: toold.v1.Session.todos:type_name -> toold.v1.Todo
+	46, // 5: toold.v1.BackgroundTask.age:type_name -> google.protobuf.Duration
 	4,  // 6: toold.v1.BackgroundTask.ports:type_name -> toold.v1.ServedPort
 	0,  // 7: toold.v1.ServedPort.state:type_name -> toold.v1.PortState
 	2,  // 8: toold.v1.ListSessionsResponse.sessions:type_name -> toold.v1.Session
-	2,  // 9: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
-	9,  // 10: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
-	46, // 11: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
-	47, // 12: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
-	48, // 13: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
-	48, // 14: toold.v1.WatchSessionsResponse.event:type_name -> toold.v1.ExecuteResponse
-	14, // 15: toold.v1.WatchSessionsResponse.session:type_name -> toold.v1.SessionState
-	15, // 16: toold.v1.WatchSessionsResponse.events_ended:type_name -> toold.v1.EventsEnded
-	2,  // 17: toold.v1.SessionState.session:type_name -> toold.v1.Session
-	46, // 18: toold.v1.SessionState.open_questions:type_name -> toold.v1.Question
-	18, // 19: toold.v1.GetSettingsResponse.settings:type_name -> toold.v1.Setting
-	49, // 20: toold.v1.GetSettingsResponse.warnings:type_name -> toold.v1.Warning
-	21, // 21: toold.v1.ListServersResponse.servers:type_name -> toold.v1.Server
-	50, // 22: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
-	41, // 23: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
-	35, // 24: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
-	36, // 25: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
-	1,  // 26: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
-	34, // 27: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
-	35, // 28: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
-	35, // 29: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
-	36, // 30: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
-	36, // 31: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
-	5,  // 32: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
-	7,  // 33: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
-	10, // 34: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
-	12, // 35: toold.v1.SessionService.WatchSessions:input_type -> toold.v1.WatchSessionsRequest
-	16, // 36: toold.v1.SessionService.GetSettings:input_type -> toold.v1.GetSettingsRequest
-	19, // 37: toold.v1.SessionService.ListServers:input_type -> toold.v1.ListServersRequest
-	22, // 38: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
-	24, // 39: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
-	26, // 40: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
-	28, // 41: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
-	30, // 42: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
-	32, // 43: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
-	37, // 44: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
-	39, // 45: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
-	6,  // 46: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
-	8,  // 47: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
-	11, // 48: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
-	13, // 49: toold.v1.SessionService.WatchSessions:output_type -> toold.v1.WatchSessionsResponse
-	17, // 50: toold.v1.SessionService.GetSettings:output_type -> toold.v1.GetSettingsResponse
-	20, // 51: toold.v1.SessionService.ListServers:output_type -> toold.v1.ListServersResponse
-	23, // 52: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
-	25, // 53: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
-	27, // 54: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
-	29, // 55: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
-	31, // 56: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
-	33, // 57: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
-	38, // 58: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
-	40, // 59: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
-	46, // [46:60] is the sub-list for method output_type
-	32, // [32:46] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	7,  // 9: toold.v1.ListSessionsResponse.unlisted:type_name -> toold.v1.UnlistedWorkspace
+	2,  // 10: toold.v1.GetSessionResponse.session:type_name -> toold.v1.Session
+	10, // 11: toold.v1.GetSessionResponse.open_calls:type_name -> toold.v1.OpenCall
+	47, // 12: toold.v1.GetSessionResponse.open_questions:type_name -> toold.v1.Question
+	48, // 13: toold.v1.OpenCall.state:type_name -> toold.v1.CallState
+	49, // 14: toold.v1.WatchResponse.event:type_name -> toold.v1.ExecuteResponse
+	49, // 15: toold.v1.WatchSessionsResponse.event:type_name -> toold.v1.ExecuteResponse
+	15, // 16: toold.v1.WatchSessionsResponse.session:type_name -> toold.v1.SessionState
+	16, // 17: toold.v1.WatchSessionsResponse.events_ended:type_name -> toold.v1.EventsEnded
+	2,  // 18: toold.v1.SessionState.session:type_name -> toold.v1.Session
+	47, // 19: toold.v1.SessionState.open_questions:type_name -> toold.v1.Question
+	19, // 20: toold.v1.GetSettingsResponse.settings:type_name -> toold.v1.Setting
+	50, // 21: toold.v1.GetSettingsResponse.warnings:type_name -> toold.v1.Warning
+	22, // 22: toold.v1.ListServersResponse.servers:type_name -> toold.v1.Server
+	51, // 23: toold.v1.AnswerRequest.answer:type_name -> toold.v1.Answer
+	42, // 24: toold.v1.Checkpoint.started:type_name -> google.protobuf.Timestamp
+	36, // 25: toold.v1.Checkpoint.files:type_name -> toold.v1.FileChange
+	37, // 26: toold.v1.Checkpoint.not_kept:type_name -> toold.v1.PathReason
+	1,  // 27: toold.v1.FileChange.kind:type_name -> toold.v1.FileChangeKind
+	35, // 28: toold.v1.ListCheckpointsResponse.checkpoints:type_name -> toold.v1.Checkpoint
+	36, // 29: toold.v1.ListCheckpointsResponse.net:type_name -> toold.v1.FileChange
+	36, // 30: toold.v1.RestoreResponse.files:type_name -> toold.v1.FileChange
+	37, // 31: toold.v1.RestoreResponse.not_restored:type_name -> toold.v1.PathReason
+	37, // 32: toold.v1.RestoreResponse.conflict_reasons:type_name -> toold.v1.PathReason
+	5,  // 33: toold.v1.SessionService.ListSessions:input_type -> toold.v1.ListSessionsRequest
+	8,  // 34: toold.v1.SessionService.GetSession:input_type -> toold.v1.GetSessionRequest
+	11, // 35: toold.v1.SessionService.Watch:input_type -> toold.v1.WatchRequest
+	13, // 36: toold.v1.SessionService.WatchSessions:input_type -> toold.v1.WatchSessionsRequest
+	17, // 37: toold.v1.SessionService.GetSettings:input_type -> toold.v1.GetSettingsRequest
+	20, // 38: toold.v1.SessionService.ListServers:input_type -> toold.v1.ListServersRequest
+	23, // 39: toold.v1.SessionService.Answer:input_type -> toold.v1.AnswerRequest
+	25, // 40: toold.v1.SessionService.CancelCall:input_type -> toold.v1.CancelCallRequest
+	27, // 41: toold.v1.SessionService.Interrupt:input_type -> toold.v1.InterruptRequest
+	29, // 42: toold.v1.SessionService.CancelTurn:input_type -> toold.v1.CancelTurnRequest
+	31, // 43: toold.v1.SessionService.KillTask:input_type -> toold.v1.KillTaskRequest
+	33, // 44: toold.v1.SessionService.CloseSession:input_type -> toold.v1.CloseSessionRequest
+	38, // 45: toold.v1.SessionService.ListCheckpoints:input_type -> toold.v1.ListCheckpointsRequest
+	40, // 46: toold.v1.SessionService.Restore:input_type -> toold.v1.RestoreRequest
+	6,  // 47: toold.v1.SessionService.ListSessions:output_type -> toold.v1.ListSessionsResponse
+	9,  // 48: toold.v1.SessionService.GetSession:output_type -> toold.v1.GetSessionResponse
+	12, // 49: toold.v1.SessionService.Watch:output_type -> toold.v1.WatchResponse
+	14, // 50: toold.v1.SessionService.WatchSessions:output_type -> toold.v1.WatchSessionsResponse
+	18, // 51: toold.v1.SessionService.GetSettings:output_type -> toold.v1.GetSettingsResponse
+	21, // 52: toold.v1.SessionService.ListServers:output_type -> toold.v1.ListServersResponse
+	24, // 53: toold.v1.SessionService.Answer:output_type -> toold.v1.AnswerResponse
+	26, // 54: toold.v1.SessionService.CancelCall:output_type -> toold.v1.CancelCallResponse
+	28, // 55: toold.v1.SessionService.Interrupt:output_type -> toold.v1.InterruptResponse
+	30, // 56: toold.v1.SessionService.CancelTurn:output_type -> toold.v1.CancelTurnResponse
+	32, // 57: toold.v1.SessionService.KillTask:output_type -> toold.v1.KillTaskResponse
+	34, // 58: toold.v1.SessionService.CloseSession:output_type -> toold.v1.CloseSessionResponse
+	39, // 59: toold.v1.SessionService.ListCheckpoints:output_type -> toold.v1.ListCheckpointsResponse
+	41, // 60: toold.v1.SessionService.Restore:output_type -> toold.v1.RestoreResponse
+	47, // [47:61] is the sub-list for method output_type
+	33, // [33:47] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_session_proto_init() }
@@ -3442,17 +3523,17 @@ func file_toold_v1_session_proto_init() {
 	file_toold_v1_event_proto_init()
 	file_toold_v1_options_proto_init()
 	file_toold_v1_tool_proto_init()
-	file_toold_v1_session_proto_msgTypes[8].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[10].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[11].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[9].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[11].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[12].OneofWrappers = []any{
 		(*WatchSessionsResponse_Event)(nil),
 		(*WatchSessionsResponse_Session)(nil),
 		(*WatchSessionsResponse_ClosedSessionId)(nil),
 		(*WatchSessionsResponse_AllSent)(nil),
 		(*WatchSessionsResponse_EventsEnded)(nil),
 	}
-	file_toold_v1_session_proto_msgTypes[35].OneofWrappers = []any{}
-	file_toold_v1_session_proto_msgTypes[37].OneofWrappers = []any{
+	file_toold_v1_session_proto_msgTypes[36].OneofWrappers = []any{}
+	file_toold_v1_session_proto_msgTypes[38].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),
 		(*RestoreRequest_ToolUseId)(nil),
 	}
@@ -3462,7 +3543,7 @@ func file_toold_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_session_proto_rawDesc), len(file_toold_v1_session_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

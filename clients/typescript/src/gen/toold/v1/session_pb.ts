@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/session.proto.
  */
 export const file_toold_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChZ0b29sZC92MS9zZXNzaW9uLnByb3RvEgh0b29sZC52MSKtAwoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXJvb3RzGAIgAygJEhkKEXdvcmtpbmdfZGlyZWN0b3J5GAMgASgJEisKB2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmZpcnN0X2tlcHRfc2VxGAUgASgEEhAKCGxhc3Rfc2VxGAYgASgEEhAKCGF0dGFjaGVkGAcgASgIEiQKBmNsaWVudBgIIAEoCzIULnRvb2xkLnYxLkNsaWVudEluZm8SEgoKb3Blbl9jYWxscxgJIAEoDRIWCg5vcGVuX3F1ZXN0aW9ucxgKIAEoDRIyChBiYWNrZ3JvdW5kX3Rhc2tzGAsgAygLMhgudG9vbGQudjEuQmFja2dyb3VuZFRhc2sSIgoHb3B0aW9ucxgMIAEoCzIRLnRvb2xkLnYxLk9wdGlvbnMSDgoGY2xvc2VkGA0gASgIEhEKCWFub255bW91cxgOIAEoCBIdCgV0b2RvcxgPIAMoCzIOLnRvb2xkLnYxLlRvZG8SDwoHb21pdHRlZBgQIAMoCSKpAQoOQmFja2dyb3VuZFRhc2sSDwoHdGFza19pZBgBIAEoCRIPCgdjb21tYW5kGAIgASgJEiYKA2FnZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtvdXRwdXRfcGF0aBgEIAEoCRITCgt0b29sX3VzZV9pZBgFIAEoCRIjCgVwb3J0cxgGIAMoCzIULnRvb2xkLnYxLlNlcnZlZFBvcnQiXAoKU2VydmVkUG9ydBIMCgRwb3J0GAEgASgNEgsKA3VybBgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLnRvb2xkLnYxLlBvcnRTdGF0ZRIPCgdwcm9ncmFtGAQgASgJIlQKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFgoOaW5jbHVkZV9jbG9zZWQYASABKAgSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES50b29sZC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIowBChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLnRvb2xkLnYxLlNlc3Npb24SJgoKb3Blbl9jYWxscxgCIAMoCzISLnRvb2xkLnYxLk9wZW5DYWxsEioKDm9wZW5fcXVlc3Rpb25zGAMgAygLMhIudG9vbGQudjEuUXVlc3Rpb24ifwoIT3BlbkNhbGwSEwoLdG9vbF91c2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRIMCgR0dXJuGAQgASgEEg8KB3R1cm5faWQYBSABKAkSIgoFc3RhdGUYBiABKA4yEy50b29sZC52MS5DYWxsU3RhdGUifAoMV2F0Y2hSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESEQoJbm9fZm9sbG93GAMgASgIEg8KB2Fuc3dlcnMYBCABKAgSDgoGaW5wdXRzGAUgASgIQgwKCl9hZnRlcl9zZXEiOQoNV2F0Y2hSZXNwb25zZRIoCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZSJxChRXYXRjaFNlc3Npb25zUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEg8KB2Fuc3dlcnMYAyABKAgSDgoGaW5wdXRzGAQgASgIQgwKCl9hZnRlcl9zZXEi2AEKFVdhdGNoU2Vzc2lvbnNSZXNwb25zZRIqCgVldmVudBgBIAEoCzIZLnRvb2xkLnYxLkV4ZWN1dGVSZXNwb25zZUgAEikKB3Nlc3Npb24YAiABKAsyFi50b29sZC52MS5TZXNzaW9uU3RhdGVIABIbChFjbG9zZWRfc2Vzc2lvbl9pZBgDIAEoCUgAEhIKCGFsbF9zZW50GAQgASgISAASLQoMZXZlbnRzX2VuZGVkGAUgASgLMhUudG9vbGQudjEuRXZlbnRzRW5kZWRIAEIICgZ1cGRhdGUiXgoMU2Vzc2lvblN0YXRlEiIKB3Nlc3Npb24YASABKAsyES50b29sZC52MS5TZXNzaW9uEioKDm9wZW5fcXVlc3Rpb25zGAIgAygLMhIudG9vbGQudjEuUXVlc3Rpb24iLAoLRXZlbnRzRW5kZWQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIigKEkdldFNldHRpbmdzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIl8KE0dldFNldHRpbmdzUmVzcG9uc2USIwoIc2V0dGluZ3MYASADKAsyES50b29sZC52MS5TZXR0aW5nEiMKCHdhcm5pbmdzGAIgAygLMhEudG9vbGQudjEuV2FybmluZyJBCgdTZXR0aW5nEgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIMCgRmaWxlGAMgASgJEgwKBGxpbmUYBCABKA0iKAoSTGlzdFNlcnZlcnNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiOAoTTGlzdFNlcnZlcnNSZXNwb25zZRIhCgdzZXJ2ZXJzGAEgAygLMhAudG9vbGQudjEuU2VydmVyImMKBlNlcnZlchIMCgRraW5kGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGb3JpZ2luGAMgASgJEg0KBXN0YXRlGAQgASgJEg8KB21lc3NhZ2UYBSABKAkSDQoFdG9vbHMYBiABKA0iRQoNQW5zd2VyUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEiAKBmFuc3dlchgCIAEoCzIQLnRvb2xkLnYxLkFuc3dlciIQCg5BbnN3ZXJSZXNwb25zZSJMChFDYW5jZWxDYWxsUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhMKC3Rvb2xfdXNlX2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSInChJDYW5jZWxDYWxsUmVzcG9uc2USEQoJY2FuY2VsbGVkGAEgASgIIjYKEEludGVycnVwdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiEwoRSW50ZXJydXB0UmVzcG9uc2UiVQoRQ2FuY2VsVHVyblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgd0dXJuX2lkGAIgASgJEgsKA2FsbBgDIAEoCBIOCgZyZWFzb24YBCABKAkiIwoSQ2FuY2VsVHVyblJlc3BvbnNlEg0KBXR1cm5zGAEgASgNIjYKD0tpbGxUYXNrUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Rhc2tfaWQYAiABKAkiEgoQS2lsbFRhc2tSZXNwb25zZSIpChNDbG9zZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFgoUQ2xvc2VTZXNzaW9uUmVzcG9uc2Ui6gIKCkNoZWNrcG9pbnQSDAoEdHVybhgBIAEoBBITCgt0b29sX3VzZV9pZBgCIAEoCRINCgVwYXRocxgDIAMoCRIMCgRkaWZmGAQgASgJEg8KB3R1cm5faWQYBSABKAkSEQoJdG9vbF9uYW1lGAYgASgJEg0KBXRpdGxlGAcgASgJEisKB3N0YXJ0ZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKBWZpbGVzGAkgAygLMhQudG9vbGQudjEuRmlsZUNoYW5nZRImCghub3Rfa2VwdBgKIAMoCzIULnRvb2xkLnYxLlBhdGhSZWFzb24SDgoGdW5kb25lGAsgASgIEg8KB3Jlc3RvcmUYDCABKAgSEgoKc2Vzc2lvbl9pZBgNIAEoCRIPCgdydW5uaW5nGA4gASgIEhIKCm1vcmVfZmlsZXMYDyABKA0SFQoNbW9yZV9ub3Rfa2VwdBgQIAEoDSJ+CgpGaWxlQ2hhbmdlEgwKBHBhdGgYASABKAkSJgoEa2luZBgCIAEoDjIYLnRvb2xkLnYxLkZpbGVDaGFuZ2VLaW5kEgwKBGRpZmYYAyABKAkSDQoFYWRkZWQYBCABKA0SDwoHcmVtb3ZlZBgFIAEoDRIMCgRub3RlGAYgASgJIioKClBhdGhSZWFzb24SDAoEcGF0aBgBIAEoCRIOCgZyZWFzb24YAiABKAkirgEKFkxpc3RDaGVja3BvaW50c1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIRCgR0dXJuGAIgASgESACIAQESEwoLdG9vbF91c2VfaWQYAyABKAkSDQoFcGF0aHMYBCADKAkSEAoIbm9fZGlmZnMYBSABKAgSCwoDbmV0GAYgASgIEg0KBWxpbWl0GAcgASgNEhIKCnBhZ2VfdG9rZW4YCCABKAlCBwoFX3R1cm4ikgEKF0xpc3RDaGVja3BvaW50c1Jlc3BvbnNlEikKC2NoZWNrcG9pbnRzGAEgAygLMhQudG9vbGQudjEuQ2hlY2twb2ludBIhCgNuZXQYAiADKAsyFC50b29sZC52MS5GaWxlQ2hhbmdlEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIQCghtb3JlX25ldBgEIAEoDSKYAQoOUmVzdG9yZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgR0dXJuGAIgASgESAASFQoLdG9vbF91c2VfaWQYAyABKAlIABINCgVwYXRocxgEIAMoCRIPCgdkcnlfcnVuGAUgASgIEg0KBWZvcmNlGAYgASgIEhMKC3BsYW5fZGlnZXN0GAcgASgJQgcKBXBvaW50IoADCg9SZXN0b3JlUmVzcG9uc2USEAoIcmVzdG9yZWQYASADKAkSEQoJY29uZmxpY3RzGAIgAygJEiMKBWZpbGVzGAMgAygLMhQudG9vbGQudjEuRmlsZUNoYW5nZRIqCgxub3RfcmVzdG9yZWQYBCADKAsyFC50b29sZC52MS5QYXRoUmVhc29uEi4KEGNvbmZsaWN0X3JlYXNvbnMYBSADKAsyFC50b29sZC52MS5QYXRoUmVhc29uEhMKC3BsYW5fZGlnZXN0GAYgASgJEhIKCnNlc3Npb25faWQYByABKAkSEwoLdG9vbF91c2VfaWQYCCABKAkSDAoEdHVybhgJIAEoBBIbChN1bmRvbmVfdG9vbF91c2VfaWRzGAogAygJEhQKDHVuZG9uZV9jYWxscxgLIAEoDRIVCg1tb3JlX3Jlc3RvcmVkGAwgASgNEhYKDm1vcmVfY29uZmxpY3RzGA0gASgNEhkKEW1vcmVfbm90X3Jlc3RvcmVkGA4gASgNKuABCglQb3J0U3RhdGUSGgoWUE9SVF9TVEFURV9VTlNQRUNJRklFRBAAEhMKD1BPUlRfU1RBVEVfT1BFThABEhQKEFBPUlRfU1RBVEVfQVNLRUQQAhIWChJQT1JUX1NUQVRFX1JFRlVTRUQQAxIUChBQT1JUX1NUQVRFX05FVkVSEAQSGQoVUE9SVF9TVEFURV9VTkFOU1dFUkVEEAUSFAoQUE9SVF9TVEFURV9UQUtFThAGEhYKElBPUlRfU1RBVEVfTElNSVRFRBAHEhUKEVBPUlRfU1RBVEVfRkFJTEVEEAgqpwEKDkZpbGVDaGFuZ2VLaW5kEiAKHEZJTEVfQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIcChhGSUxFX0NIQU5HRV9LSU5EX0NSRUFURUQQARIcChhGSUxFX0NIQU5HRV9LSU5EX1JFTU9WRUQQAhIcChhGSUxFX0NIQU5HRV9LSU5EX0NIQU5HRUQQAxIZChVGSUxFX0NIQU5HRV9LSU5EX01PREUQBDKPCAoOU2Vzc2lvblNlcnZpY2USTQoMTGlzdFNlc3Npb25zEh0udG9vbGQudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoeLnRvb2xkLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlEkcKCkdldFNlc3Npb24SGy50b29sZC52MS5HZXRTZXNzaW9uUmVxdWVzdBocLnRvb2xkLnYxLkdldFNlc3Npb25SZXNwb25zZRI6CgVXYXRjaBIWLnRvb2xkLnYxLldhdGNoUmVxdWVzdBoXLnRvb2xkLnYxLldhdGNoUmVzcG9uc2UwARJSCg1XYXRjaFNlc3Npb25zEh4udG9vbGQudjEuV2F0Y2hTZXNzaW9uc1JlcXVlc3QaHy50b29sZC52MS5XYXRjaFNlc3Npb25zUmVzcG9uc2UwARJKCgtHZXRTZXR0aW5ncxIcLnRvb2xkLnYxLkdldFNldHRpbmdzUmVxdWVzdBodLnRvb2xkLnYxLkdldFNldHRpbmdzUmVzcG9uc2USSgoLTGlzdFNlcnZlcnMSHC50b29sZC52MS5MaXN0U2VydmVyc1JlcXVlc3QaHS50b29sZC52MS5MaXN0U2VydmVyc1Jlc3BvbnNlEjsKBkFuc3dlchIXLnRvb2xkLnYxLkFuc3dlclJlcXVlc3QaGC50b29sZC52MS5BbnN3ZXJSZXNwb25zZRJHCgpDYW5jZWxDYWxsEhsudG9vbGQudjEuQ2FuY2VsQ2FsbFJlcXVlc3QaHC50b29sZC52MS5DYW5jZWxDYWxsUmVzcG9uc2USRAoJSW50ZXJydXB0EhoudG9vbGQudjEuSW50ZXJydXB0UmVxdWVzdBobLnRvb2xkLnYxLkludGVycnVwdFJlc3BvbnNlEkcKCkNhbmNlbFR1cm4SGy50b29sZC52MS5DYW5jZWxUdXJuUmVxdWVzdBocLnRvb2xkLnYxLkNhbmNlbFR1cm5SZXNwb25zZRJBCghLaWxsVGFzaxIZLnRvb2xkLnYxLktpbGxUYXNrUmVxdWVzdBoaLnRvb2xkLnYxLktpbGxUYXNrUmVzcG9uc2USTQoMQ2xvc2VTZXNzaW9uEh0udG9vbGQudjEuQ2xvc2VTZXNzaW9uUmVxdWVzdBoeLnRvb2xkLnYxLkNsb3NlU2Vzc2lvblJlc3BvbnNlElYKD0xpc3RDaGVja3BvaW50cxIgLnRvb2xkLnYxLkxpc3RDaGVja3BvaW50c1JlcXVlc3QaIS50b29sZC52MS5MaXN0Q2hlY2twb2ludHNSZXNwb25zZRI+CgdSZXN0b3JlEhgudG9vbGQudjEuUmVzdG9yZVJlcXVlc3QaGS50b29sZC52MS5SZXN0b3JlUmVzcG9uc2VCLVorZ2l0aHViLmNvbS90b29sZC90b29sZC9nZW4vdG9vbGQvdjE7dG9vbGR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChZ0b29sZC92MS9zZXNzaW9uLnByb3RvEgh0b29sZC52MSKtAwoHU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXJvb3RzGAIgAygJEhkKEXdvcmtpbmdfZGlyZWN0b3J5GAMgASgJEisKB2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmZpcnN0X2tlcHRfc2VxGAUgASgEEhAKCGxhc3Rfc2VxGAYgASgEEhAKCGF0dGFjaGVkGAcgASgIEiQKBmNsaWVudBgIIAEoCzIULnRvb2xkLnYxLkNsaWVudEluZm8SEgoKb3Blbl9jYWxscxgJIAEoDRIWCg5vcGVuX3F1ZXN0aW9ucxgKIAEoDRIyChBiYWNrZ3JvdW5kX3Rhc2tzGAsgAygLMhgudG9vbGQudjEuQmFja2dyb3VuZFRhc2sSIgoHb3B0aW9ucxgMIAEoCzIRLnRvb2xkLnYxLk9wdGlvbnMSDgoGY2xvc2VkGA0gASgIEhEKCWFub255bW91cxgOIAEoCBIdCgV0b2RvcxgPIAMoCzIOLnRvb2xkLnYxLlRvZG8SDwoHb21pdHRlZBgQIAMoCSKpAQoOQmFja2dyb3VuZFRhc2sSDwoHdGFza19pZBgBIAEoCRIPCgdjb21tYW5kGAIgASgJEiYKA2FnZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgtvdXRwdXRfcGF0aBgEIAEoCRITCgt0b29sX3VzZV9pZBgFIAEoCRIjCgVwb3J0cxgGIAMoCzIULnRvb2xkLnYxLlNlcnZlZFBvcnQiXAoKU2VydmVkUG9ydBIMCgRwb3J0GAEgASgNEgsKA3VybBgCIAEoCRIiCgVzdGF0ZRgDIAEoDjITLnRvb2xkLnYxLlBvcnRTdGF0ZRIPCgdwcm9ncmFtGAQgASgJIlQKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFgoOaW5jbHVkZV9jbG9zZWQYASABKAgSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkigwEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEiMKCHNlc3Npb25zGAEgAygLMhEudG9vbGQudjEuU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSLQoIdW5saXN0ZWQYAyADKAsyGy50b29sZC52MS5Vbmxpc3RlZFdvcmtzcGFjZSJCChFVbmxpc3RlZFdvcmtzcGFjZRIRCgl3b3Jrc3BhY2UYASABKAkSDAoEY29kZRgCIAEoCRIMCgR0ZXh0GAMgASgJIicKEUdldFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkijAEKEkdldFNlc3Npb25SZXNwb25zZRIiCgdzZXNzaW9uGAEgASgLMhEudG9vbGQudjEuU2Vzc2lvbhImCgpvcGVuX2NhbGxzGAIgAygLMhIudG9vbGQudjEuT3BlbkNhbGwSKgoOb3Blbl9xdWVzdGlvbnMYAyADKAsyEi50b29sZC52MS5RdWVzdGlvbiJ/CghPcGVuQ2FsbBITCgt0b29sX3VzZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXRpdGxlGAMgASgJEgwKBHR1cm4YBCABKAQSDwoHdHVybl9pZBgFIAEoCRIiCgVzdGF0ZRgGIAEoDjITLnRvb2xkLnYxLkNhbGxTdGF0ZSJ8CgxXYXRjaFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCglhZnRlcl9zZXEYAiABKARIAIgBARIRCglub19mb2xsb3cYAyABKAgSDwoHYW5zd2VycxgEIAEoCBIOCgZpbnB1dHMYBSABKAhCDAoKX2FmdGVyX3NlcSI5Cg1XYXRjaFJlc3BvbnNlEigKBWV2ZW50GAEgASgLMhkudG9vbGQudjEuRXhlY3V0ZVJlc3BvbnNlInEKFFdhdGNoU2Vzc2lvbnNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESDwoHYW5zd2VycxgDIAEoCBIOCgZpbnB1dHMYBCABKAhCDAoKX2FmdGVyX3NlcSLYAQoVV2F0Y2hTZXNzaW9uc1Jlc3BvbnNlEioKBWV2ZW50GAEgASgLMhkudG9vbGQudjEuRXhlY3V0ZVJlc3BvbnNlSAASKQoHc2Vzc2lvbhgCIAEoCzIWLnRvb2xkLnYxLlNlc3Npb25TdGF0ZUgAEhsKEWNsb3NlZF9zZXNzaW9uX2lkGAMgASgJSAASEgoIYWxsX3NlbnQYBCABKAhIABItCgxldmVudHNfZW5kZWQYBSABKAsyFS50b29sZC52MS5FdmVudHNFbmRlZEgAQggKBnVwZGF0ZSJeCgxTZXNzaW9uU3RhdGUSIgoHc2Vzc2lvbhgBIAEoCzIRLnRvb2xkLnYxLlNlc3Npb24SKgoOb3Blbl9xdWVzdGlvbnMYAiADKAsyEi50b29sZC52MS5RdWVzdGlvbiIsCgtFdmVudHNFbmRlZBIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiKAoSR2V0U2V0dGluZ3NSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiXwoTR2V0U2V0dGluZ3NSZXNwb25zZRIjCghzZXR0aW5ncxgBIAMoCzIRLnRvb2xkLnYxLlNldHRpbmcSIwoId2FybmluZ3MYAiADKAsyES50b29sZC52MS5XYXJuaW5nIkEKB1NldHRpbmcSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJEgwKBGZpbGUYAyABKAkSDAoEbGluZRgEIAEoDSIoChJMaXN0U2VydmVyc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSI4ChNMaXN0U2VydmVyc1Jlc3BvbnNlEiEKB3NlcnZlcnMYASADKAsyEC50b29sZC52MS5TZXJ2ZXIiYwoGU2VydmVyEgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZvcmlnaW4YAyABKAkSDQoFc3RhdGUYBCABKAkSDwoHbWVzc2FnZRgFIAEoCRINCgV0b29scxgGIAEoDSJFCg1BbnN3ZXJSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSIAoGYW5zd2VyGAIgASgLMhAudG9vbGQudjEuQW5zd2VyIhAKDkFuc3dlclJlc3BvbnNlIkwKEUNhbmNlbENhbGxSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEwoLdG9vbF91c2VfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIicKEkNhbmNlbENhbGxSZXNwb25zZRIRCgljYW5jZWxsZWQYASABKAgiNgoQSW50ZXJydXB0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSITChFJbnRlcnJ1cHRSZXNwb25zZSJVChFDYW5jZWxUdXJuUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3R1cm5faWQYAiABKAkSCwoDYWxsGAMgASgIEg4KBnJlYXNvbhgEIAEoCSIjChJDYW5jZWxUdXJuUmVzcG9uc2USDQoFdHVybnMYASABKA0iNgoPS2lsbFRhc2tSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDwoHdGFza19pZBgCIAEoCSISChBLaWxsVGFza1Jlc3BvbnNlIikKE0Nsb3NlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIWChRDbG9zZVNlc3Npb25SZXNwb25zZSLqAgoKQ2hlY2twb2ludBIMCgR0dXJuGAEgASgEEhMKC3Rvb2xfdXNlX2lkGAIgASgJEg0KBXBhdGhzGAMgAygJEgwKBGRpZmYYBCABKAkSDwoHdHVybl9pZBgFIAEoCRIRCgl0b29sX25hbWUYBiABKAkSDQoFdGl0bGUYByABKAkSKwoHc3RhcnRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoFZmlsZXMYCSADKAsyFC50b29sZC52MS5GaWxlQ2hhbmdlEiYKCG5vdF9rZXB0GAogAygLMhQudG9vbGQudjEuUGF0aFJlYXNvbhIOCgZ1bmRvbmUYCyABKAgSDwoHcmVzdG9yZRgMIAEoCBISCgpzZXNzaW9uX2lkGA0gASgJEg8KB3J1bm5pbmcYDiABKAgSEgoKbW9yZV9maWxlcxgPIAEoDRIVCg1tb3JlX25vdF9rZXB0GBAgASgNIn4KCkZpbGVDaGFuZ2USDAoEcGF0aBgBIAEoCRImCgRraW5kGAIgASgOMhgudG9vbGQudjEuRmlsZUNoYW5nZUtpbmQSDAoEZGlmZhgDIAEoCRINCgVhZGRlZBgEIAEoDRIPCgdyZW1vdmVkGAUgASgNEgwKBG5vdGUYBiABKAkiKgoKUGF0aFJlYXNvbhIMCgRwYXRoGAEgASgJEg4KBnJlYXNvbhgCIAEoCSKuAQoWTGlzdENoZWNrcG9pbnRzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhEKBHR1cm4YAiABKARIAIgBARITCgt0b29sX3VzZV9pZBgDIAEoCRINCgVwYXRocxgEIAMoCRIQCghub19kaWZmcxgFIAEoCBILCgNuZXQYBiABKAgSDQoFbGltaXQYByABKA0SEgoKcGFnZV90b2tlbhgIIAEoCUIHCgVfdHVybiKSAQoXTGlzdENoZWNrcG9pbnRzUmVzcG9uc2USKQoLY2hlY2twb2ludHMYASADKAsyFC50b29sZC52MS5DaGVja3BvaW50EiEKA25ldBgCIAMoCzIULnRvb2xkLnYxLkZpbGVDaGFuZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJEhAKCG1vcmVfbmV0GAQgASgNIpgBCg5SZXN0b3JlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBHR1cm4YAiABKARIABIVCgt0b29sX3VzZV9pZBgDIAEoCUgAEg0KBXBhdGhzGAQgAygJEg8KB2RyeV9ydW4YBSABKAgSDQoFZm9yY2UYBiABKAgSEwoLcGxhbl9kaWdlc3QYByABKAlCBwoFcG9pbnQigAMKD1Jlc3RvcmVSZXNwb25zZRIQCghyZXN0b3JlZBgBIAMoCRIRCgljb25mbGljdHMYAiADKAkSIwoFZmlsZXMYAyADKAsyFC50b29sZC52MS5GaWxlQ2hhbmdlEioKDG5vdF9yZXN0b3JlZBgEIAMoCzIULnRvb2xkLnYxLlBhdGhSZWFzb24SLgoQY29uZmxpY3RfcmVhc29ucxgFIAMoCzIULnRvb2xkLnYxLlBhdGhSZWFzb24SEwoLcGxhbl9kaWdlc3QYBiABKAkSEgoKc2Vzc2lvbl9pZBgHIAEoCRITCgt0b29sX3VzZV9pZBgIIAEoCRIMCgR0dXJuGAkgASgEEhsKE3VuZG9uZV90b29sX3VzZV9pZHMYCiADKAkSFAoMdW5kb25lX2NhbGxzGAsgASgNEhUKDW1vcmVfcmVzdG9yZWQYDCABKA0SFgoObW9yZV9jb25mbGljdHMYDSABKA0SGQoRbW9yZV9ub3RfcmVzdG9yZWQYDiABKA0q4AEKCVBvcnRTdGF0ZRIaChZQT1JUX1NUQVRFX1VOU1BFQ0lGSUVEEAASEwoPUE9SVF9TVEFURV9PUEVOEAESFAoQUE9SVF9TVEFURV9BU0tFRBACEhYKElBPUlRfU1RBVEVfUkVGVVNFRBADEhQKEFBPUlRfU1RBVEVfTkVWRVIQBBIZChVQT1JUX1NUQVRFX1VOQU5TV0VSRUQQBRIUChBQT1JUX1NUQVRFX1RBS0VOEAYSFgoSUE9SVF9TVEFURV9MSU1JVEVEEAcSFQoRUE9SVF9TVEFURV9GQUlMRUQQCCqnAQoORmlsZUNoYW5nZUtpbmQSIAocRklMRV9DSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEhwKGEZJTEVfQ0hBTkdFX0tJTkRfQ1JFQVRFRBABEhwKGEZJTEVfQ0hBTkdFX0tJTkRfUkVNT1ZFRBACEhwKGEZJTEVfQ0hBTkdFX0tJTkRfQ0hBTkdFRBADEhkKFUZJTEVfQ0hBTkdFX0tJTkRfTU9ERRAEMo8ICg5TZXNzaW9uU2VydmljZRJNCgxMaXN0U2Vzc2lvbnMSHS50b29sZC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4udG9vbGQudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USRwoKR2V0U2Vzc2lvbhIbLnRvb2xkLnYxLkdldFNlc3Npb25SZXF1ZXN0GhwudG9vbGQudjEuR2V0U2Vzc2lvblJlc3BvbnNlEjoKBVdhdGNoEhYudG9vbGQudjEuV2F0Y2hSZXF1ZXN0GhcudG9vbGQudjEuV2F0Y2hSZXNwb25zZTABElIKDVdhdGNoU2Vzc2lvbnMSHi50b29sZC52MS5XYXRjaFNlc3Npb25zUmVxdWVzdBofLnRvb2xkLnYxLldhdGNoU2Vzc2lvbnNSZXNwb25zZTABEkoKC0dldFNldHRpbmdzEhwudG9vbGQudjEuR2V0U2V0dGluZ3NSZXF1ZXN0Gh0udG9vbGQudjEuR2V0U2V0dGluZ3NSZXNwb25zZRJKCgtMaXN0U2VydmVycxIcLnRvb2xkLnYxLkxpc3RTZXJ2ZXJzUmVxdWVzdBodLnRvb2xkLnYxLkxpc3RTZXJ2ZXJzUmVzcG9uc2USOwoGQW5zd2VyEhcudG9vbGQudjEuQW5zd2VyUmVxdWVzdBoYLnRvb2xkLnYxLkFuc3dlclJlc3BvbnNlEkcKCkNhbmNlbENhbGwSGy50b29sZC52MS5DYW5jZWxDYWxsUmVxdWVzdBocLnRvb2xkLnYxLkNhbmNlbENhbGxSZXNwb25zZRJECglJbnRlcnJ1cHQSGi50b29sZC52MS5JbnRlcnJ1cHRSZXF1ZXN0GhsudG9vbGQudjEuSW50ZXJydXB0UmVzcG9uc2USRwoKQ2FuY2VsVHVybhIbLnRvb2xkLnYxLkNhbmNlbFR1cm5SZXF1ZXN0GhwudG9vbGQudjEuQ2FuY2VsVHVyblJlc3BvbnNlEkEKCEtpbGxUYXNrEhkudG9vbGQudjEuS2lsbFRhc2tSZXF1ZXN0GhoudG9vbGQudjEuS2lsbFRhc2tSZXNwb25zZRJNCgxDbG9zZVNlc3Npb24SHS50b29sZC52MS5DbG9zZVNlc3Npb25SZXF1ZXN0Gh4udG9vbGQudjEuQ2xvc2VTZXNzaW9uUmVzcG9uc2USVgoPTGlzdENoZWNrcG9pbnRzEiAudG9vbGQudjEuTGlzdENoZWNrcG9pbnRzUmVxdWVzdBohLnRvb2xkLnYxLkxpc3RDaGVja3BvaW50c1Jlc3BvbnNlEj4KB1Jlc3RvcmUSGC50b29sZC52MS5SZXN0b3JlUmVxdWVzdBoZLnRvb2xkLnYxLlJlc3RvcmVSZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * A session, seen from beside.
@@ -302,6 +302,14 @@ export type ListSessionsResponse = Message<"toold.v1.ListSessionsResponse"> & {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * From a gateway of a cluster: the workspaces that could not be asked, so that their sessions are missing here. A later
+   * page has those of them that are older than its place.
+   *
+   * @generated from field: repeated toold.v1.UnlistedWorkspace unlisted = 3;
+   */
+  unlisted: UnlistedWorkspace[];
 };
 
 /**
@@ -310,6 +318,41 @@ export type ListSessionsResponse = Message<"toold.v1.ListSessionsResponse"> & {
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
   messageDesc(file_toold_v1_session, 4);
+
+/**
+ * A workspace whose sessions are missing in a list.
+ *
+ * @generated from message toold.v1.UnlistedWorkspace
+ */
+export type UnlistedWorkspace = Message<"toold.v1.UnlistedWorkspace"> & {
+  /**
+   * Its name, as in the root "workspace:NAME".
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Why it could not be asked, the reason of the error: "no_node" or "node_lost", for instance.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * The sentence for a person.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message toold.v1.UnlistedWorkspace.
+ * Use `create(UnlistedWorkspaceSchema)` to create a new message.
+ */
+export const UnlistedWorkspaceSchema: GenMessage<UnlistedWorkspace> = /*@__PURE__*/
+  messageDesc(file_toold_v1_session, 5);
 
 /**
  * Which session.
@@ -330,7 +373,7 @@ export type GetSessionRequest = Message<"toold.v1.GetSessionRequest"> & {
  * Use `create(GetSessionRequestSchema)` to create a new message.
  */
 export const GetSessionRequestSchema: GenMessage<GetSessionRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 5);
+  messageDesc(file_toold_v1_session, 6);
 
 /**
  * The session.
@@ -365,7 +408,7 @@ export type GetSessionResponse = Message<"toold.v1.GetSessionResponse"> & {
  * Use `create(GetSessionResponseSchema)` to create a new message.
  */
 export const GetSessionResponseSchema: GenMessage<GetSessionResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 6);
+  messageDesc(file_toold_v1_session, 7);
 
 /**
  * A call that has not ended.
@@ -421,7 +464,7 @@ export type OpenCall = Message<"toold.v1.OpenCall"> & {
  * Use `create(OpenCallSchema)` to create a new message.
  */
 export const OpenCallSchema: GenMessage<OpenCall> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 7);
+  messageDesc(file_toold_v1_session, 8);
 
 /**
  * What to watch.
@@ -470,7 +513,7 @@ export type WatchRequest = Message<"toold.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 8);
+  messageDesc(file_toold_v1_session, 9);
 
 /**
  * One event.
@@ -491,7 +534,7 @@ export type WatchResponse = Message<"toold.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 9);
+  messageDesc(file_toold_v1_session, 10);
 
 /**
  * What to watch besides the list of sessions.
@@ -534,7 +577,7 @@ export type WatchSessionsRequest = Message<"toold.v1.WatchSessionsRequest"> & {
  * Use `create(WatchSessionsRequestSchema)` to create a new message.
  */
 export const WatchSessionsRequestSchema: GenMessage<WatchSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 10);
+  messageDesc(file_toold_v1_session, 11);
 
 /**
  * One change.
@@ -595,7 +638,7 @@ export type WatchSessionsResponse = Message<"toold.v1.WatchSessionsResponse"> & 
  * Use `create(WatchSessionsResponseSchema)` to create a new message.
  */
 export const WatchSessionsResponseSchema: GenMessage<WatchSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 11);
+  messageDesc(file_toold_v1_session, 12);
 
 /**
  * A session and what waits in it.
@@ -623,7 +666,7 @@ export type SessionState = Message<"toold.v1.SessionState"> & {
  * Use `create(SessionStateSchema)` to create a new message.
  */
 export const SessionStateSchema: GenMessage<SessionState> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 12);
+  messageDesc(file_toold_v1_session, 13);
 
 /**
  * Why no more events of a session follow.
@@ -651,7 +694,7 @@ export type EventsEnded = Message<"toold.v1.EventsEnded"> & {
  * Use `create(EventsEndedSchema)` to create a new message.
  */
 export const EventsEndedSchema: GenMessage<EventsEnded> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 13);
+  messageDesc(file_toold_v1_session, 14);
 
 /**
  * Which session.
@@ -672,7 +715,7 @@ export type GetSettingsRequest = Message<"toold.v1.GetSettingsRequest"> & {
  * Use `create(GetSettingsRequestSchema)` to create a new message.
  */
 export const GetSettingsRequestSchema: GenMessage<GetSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 14);
+  messageDesc(file_toold_v1_session, 15);
 
 /**
  * The settings.
@@ -700,7 +743,7 @@ export type GetSettingsResponse = Message<"toold.v1.GetSettingsResponse"> & {
  * Use `create(GetSettingsResponseSchema)` to create a new message.
  */
 export const GetSettingsResponseSchema: GenMessage<GetSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 15);
+  messageDesc(file_toold_v1_session, 16);
 
 /**
  * One value that counts.
@@ -742,7 +785,7 @@ export type Setting = Message<"toold.v1.Setting"> & {
  * Use `create(SettingSchema)` to create a new message.
  */
 export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 16);
+  messageDesc(file_toold_v1_session, 17);
 
 /**
  * Which session.
@@ -763,7 +806,7 @@ export type ListServersRequest = Message<"toold.v1.ListServersRequest"> & {
  * Use `create(ListServersRequestSchema)` to create a new message.
  */
 export const ListServersRequestSchema: GenMessage<ListServersRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 17);
+  messageDesc(file_toold_v1_session, 18);
 
 /**
  * The servers.
@@ -784,7 +827,7 @@ export type ListServersResponse = Message<"toold.v1.ListServersResponse"> & {
  * Use `create(ListServersResponseSchema)` to create a new message.
  */
 export const ListServersResponseSchema: GenMessage<ListServersResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 18);
+  messageDesc(file_toold_v1_session, 19);
 
 /**
  * A server beside a session.
@@ -840,7 +883,7 @@ export type Server = Message<"toold.v1.Server"> & {
  * Use `create(ServerSchema)` to create a new message.
  */
 export const ServerSchema: GenMessage<Server> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 19);
+  messageDesc(file_toold_v1_session, 20);
 
 /**
  * An answer from beside the stream.
@@ -868,7 +911,7 @@ export type AnswerRequest = Message<"toold.v1.AnswerRequest"> & {
  * Use `create(AnswerRequestSchema)` to create a new message.
  */
 export const AnswerRequestSchema: GenMessage<AnswerRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 20);
+  messageDesc(file_toold_v1_session, 21);
 
 /**
  * The answer was taken: it was the first, and its digest fitted.
@@ -883,7 +926,7 @@ export type AnswerResponse = Message<"toold.v1.AnswerResponse"> & {
  * Use `create(AnswerResponseSchema)` to create a new message.
  */
 export const AnswerResponseSchema: GenMessage<AnswerResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 21);
+  messageDesc(file_toold_v1_session, 22);
 
 /**
  * Which call.
@@ -918,7 +961,7 @@ export type CancelCallRequest = Message<"toold.v1.CancelCallRequest"> & {
  * Use `create(CancelCallRequestSchema)` to create a new message.
  */
 export const CancelCallRequestSchema: GenMessage<CancelCallRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 22);
+  messageDesc(file_toold_v1_session, 23);
 
 /**
  * What became of it.
@@ -939,7 +982,7 @@ export type CancelCallResponse = Message<"toold.v1.CancelCallResponse"> & {
  * Use `create(CancelCallResponseSchema)` to create a new message.
  */
 export const CancelCallResponseSchema: GenMessage<CancelCallResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 23);
+  messageDesc(file_toold_v1_session, 24);
 
 /**
  * Which session.
@@ -967,7 +1010,7 @@ export type InterruptRequest = Message<"toold.v1.InterruptRequest"> & {
  * Use `create(InterruptRequestSchema)` to create a new message.
  */
 export const InterruptRequestSchema: GenMessage<InterruptRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 24);
+  messageDesc(file_toold_v1_session, 25);
 
 /**
  * The interrupt is on its way to the calls.
@@ -982,7 +1025,7 @@ export type InterruptResponse = Message<"toold.v1.InterruptResponse"> & {
  * Use `create(InterruptResponseSchema)` to create a new message.
  */
 export const InterruptResponseSchema: GenMessage<InterruptResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 25);
+  messageDesc(file_toold_v1_session, 26);
 
 /**
  * Which turn.
@@ -1024,7 +1067,7 @@ export type CancelTurnRequest = Message<"toold.v1.CancelTurnRequest"> & {
  * Use `create(CancelTurnRequestSchema)` to create a new message.
  */
 export const CancelTurnRequestSchema: GenMessage<CancelTurnRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 26);
+  messageDesc(file_toold_v1_session, 27);
 
 /**
  * What became of it.
@@ -1045,7 +1088,7 @@ export type CancelTurnResponse = Message<"toold.v1.CancelTurnResponse"> & {
  * Use `create(CancelTurnResponseSchema)` to create a new message.
  */
 export const CancelTurnResponseSchema: GenMessage<CancelTurnResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 27);
+  messageDesc(file_toold_v1_session, 28);
 
 /**
  * Which task.
@@ -1073,7 +1116,7 @@ export type KillTaskRequest = Message<"toold.v1.KillTaskRequest"> & {
  * Use `create(KillTaskRequestSchema)` to create a new message.
  */
 export const KillTaskRequestSchema: GenMessage<KillTaskRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 28);
+  messageDesc(file_toold_v1_session, 29);
 
 /**
  * The end of the task is on its way.
@@ -1088,7 +1131,7 @@ export type KillTaskResponse = Message<"toold.v1.KillTaskResponse"> & {
  * Use `create(KillTaskResponseSchema)` to create a new message.
  */
 export const KillTaskResponseSchema: GenMessage<KillTaskResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 29);
+  messageDesc(file_toold_v1_session, 30);
 
 /**
  * Which session.
@@ -1109,7 +1152,7 @@ export type CloseSessionRequest = Message<"toold.v1.CloseSessionRequest"> & {
  * Use `create(CloseSessionRequestSchema)` to create a new message.
  */
 export const CloseSessionRequestSchema: GenMessage<CloseSessionRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 30);
+  messageDesc(file_toold_v1_session, 31);
 
 /**
  * Every call of the session has its result, and its background tasks are gone.
@@ -1124,7 +1167,7 @@ export type CloseSessionResponse = Message<"toold.v1.CloseSessionResponse"> & {
  * Use `create(CloseSessionResponseSchema)` to create a new message.
  */
 export const CloseSessionResponseSchema: GenMessage<CloseSessionResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 31);
+  messageDesc(file_toold_v1_session, 32);
 
 /**
  * A state of files that can be put back: what one call has changed.
@@ -1251,7 +1294,7 @@ export type Checkpoint = Message<"toold.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 32);
+  messageDesc(file_toold_v1_session, 33);
 
 /**
  * What has become of one file.
@@ -1307,7 +1350,7 @@ export type FileChange = Message<"toold.v1.FileChange"> & {
  * Use `create(FileChangeSchema)` to create a new message.
  */
 export const FileChangeSchema: GenMessage<FileChange> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 33);
+  messageDesc(file_toold_v1_session, 34);
 
 /**
  * Why something is not done at a path, or could not be.
@@ -1335,7 +1378,7 @@ export type PathReason = Message<"toold.v1.PathReason"> & {
  * Use `create(PathReasonSchema)` to create a new message.
  */
 export const PathReasonSchema: GenMessage<PathReason> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 34);
+  messageDesc(file_toold_v1_session, 35);
 
 /**
  * Which session's.
@@ -1405,7 +1448,7 @@ export type ListCheckpointsRequest = Message<"toold.v1.ListCheckpointsRequest"> 
  * Use `create(ListCheckpointsRequestSchema)` to create a new message.
  */
 export const ListCheckpointsRequestSchema: GenMessage<ListCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 35);
+  messageDesc(file_toold_v1_session, 36);
 
 /**
  * The checkpoints.
@@ -1447,7 +1490,7 @@ export type ListCheckpointsResponse = Message<"toold.v1.ListCheckpointsResponse"
  * Use `create(ListCheckpointsResponseSchema)` to create a new message.
  */
 export const ListCheckpointsResponseSchema: GenMessage<ListCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 36);
+  messageDesc(file_toold_v1_session, 37);
 
 /**
  * What to put back.
@@ -1521,7 +1564,7 @@ export type RestoreRequest = Message<"toold.v1.RestoreRequest"> & {
  * Use `create(RestoreRequestSchema)` to create a new message.
  */
 export const RestoreRequestSchema: GenMessage<RestoreRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 37);
+  messageDesc(file_toold_v1_session, 38);
 
 /**
  * What was put back.
@@ -1635,7 +1678,7 @@ export type RestoreResponse = Message<"toold.v1.RestoreResponse"> & {
  * Use `create(RestoreResponseSchema)` to create a new message.
  */
 export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_session, 38);
+  messageDesc(file_toold_v1_session, 39);
 
 /**
  * Whether a port can be reached from outside of the sandbox.
