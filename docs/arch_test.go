@@ -40,7 +40,8 @@ var imports = map[string][]string{
 	"clients/clienttest": {},
 	"clients/go":         {"gen/toold/v1"},
 	"cluster/cmd/toold-cluster": {
-		"clients/go", "cluster/container", "cluster/gateway", "cluster/identity", "cluster/lease", "cluster/log", "cluster/log/natslog", "cluster/members",
+		"clients/go", "cluster/backup", "cluster/container", "cluster/gateway", "cluster/identity", "cluster/lease", "cluster/log", "cluster/log/natslog",
+		"cluster/log/sqlitelog", "cluster/members",
 		"cluster/node", "cluster/objects", "cluster/trial", "gen/toold/v1",
 	},
 	"cluster/endure":    {"clients/go", "cluster/trial", "gen/toold/v1"},
@@ -51,6 +52,7 @@ var imports = map[string][]string{
 		"cluster/container", "cluster/identity", "cluster/lease", "cluster/log", "cluster/members", "cluster/objects", "cluster/relay", "cluster/snapshot",
 		"daemon/apierror", "daemon/journal", "daemon/mirror", "gen/toold/v1",
 	},
+	"cluster/backup":         {"cluster/lease", "cluster/log", "cluster/objects", "cluster/snapshot"},
 	"cluster/objects":        {},
 	"cluster/snapshot":       {"cluster/objects"},
 	"cluster/identity":       {"daemon/apierror"},

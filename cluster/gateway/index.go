@@ -151,6 +151,21 @@ func (x *index) forget(principal, session string) {
 	x.known.remove(entry{Principal: principal, Session: session}.key())
 }
 
+// remove removes a workspace that was deleted, and one of its sessions. What cannot be removed now is with the next request.
+func (x *index) remove(principal, workspace, session string) {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
+	defer cancel()
+	for _, e := range []entry{{principal, "", workspace}, {principal, session, workspace}} {
+		x.known.remove(e.key())
+		if found, _, err := x.read(ctx, e); err == nil && found == e {
+			_ = x.bucket.Purge(ctx, e.key())
+		}
+	}
+}
+
+// removeTime is how long a client that is refused waits for the index.
+const removeTime = 2 * time.Second
+
 // workspaces returns the workspaces of a principal.
 func (x *index) workspaces(ctx context.Context, principal string) (names []string, err error) {
 	watcher, err := x.bucket.Watch(ctx, "w."+hashOf(principal)+".*", jetstream.IgnoreDeletes())

@@ -78,6 +78,7 @@ func (g *Gateway) pass(client grpc.ServerStream, method string, about *subject) 
 	}
 	server, cancel, err := g.place(ctx, c)
 	if err != nil {
+		g.correct(c, about.session, err)
 		return err
 	}
 	var seen func(*relay.Frame) (*relay.Frame, error)
@@ -89,11 +90,22 @@ func (g *Gateway) pass(client grpc.ServerStream, method string, about *subject) 
 		}
 	}
 	err = relay.Relay(client, server, cancel, &g.reading, seen, about.frame)
-	if reasonOf(err) == "unknown_session" {
-		g.index.forget(c.principal, about.session)
-	}
+	g.correct(c, about.session, err)
 	return endOfNode(ctx, err)
 }
+
+// correct corrects what is remembered of a session, by the error that a request about it has had.
+func (g *Gateway) correct(c call, session string, err error) {
+	switch reasonOf(err) {
+	case "unknown_session":
+		g.index.forget(c.principal, session)
+	case workspaceDeleted:
+		g.index.remove(c.principal, c.workspace, session)
+	}
+}
+
+// workspaceDeleted is a node's reason for a workspace that an administrator has deleted.
+const workspaceDeleted = "workspace_deleted"
 
 // noteFirst returns what notes the session that the first event of a stream names
 // before the client learns its name, so that it is found through every gateway.

@@ -65,6 +65,9 @@ func (g *Gateway) listSessions(ctx context.Context, request *tooldv1.ListSession
 			switch {
 			case err == nil:
 				merged.add(part)
+			case reasonOf(err) == workspaceDeleted:
+				g.index.remove(who, workspace, "")
+				merged.add(&tooldv1.ListSessionsResponse{})
 			case status.Code(err) == codes.InvalidArgument: // so it is for every workspace
 				merged.refuse(err)
 				cancel()

@@ -70,6 +70,16 @@ func (v *View) Epoch() uint64 { return v.reader.epoch }
 // Owner returns the last owner, "" if there was none.
 func (v *View) Owner() string { return v.reader.owner }
 
+// Newest returns the last payload that Append or Base has stored; false: there is none.
+func (v *View) Newest(ctx context.Context) (data []byte, is bool, err error) {
+	n := len(v.reader.payloads)
+	if n == 0 {
+		return nil, false, nil
+	}
+	data, err = v.fetch(ctx, v.reader.payloads[n-1].Payload)
+	return data, true, err
+}
+
 // Released reports whether the last owner has given the workspace up.
 func (v *View) Released() bool { return v.reader.released }
 

@@ -10,9 +10,12 @@ package log
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 )
 
 // MaxSegment is the largest segment of a log, in bytes. Larger payloads go to
@@ -22,6 +25,12 @@ const MaxSegment = 512 << 10
 // Workspace names a workspace: the principal to whom it belongs, and the
 // principal's own name for it. Neither is empty; both may hold any characters.
 type Workspace struct{ Principal, Name string }
+
+// ID returns 24 letters and digits that stand for the workspace where its names cannot, such as in paths.
+func (w Workspace) ID() string {
+	sum := sha256.Sum256([]byte(w.Principal + "\x00" + w.Name))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:15]))
+}
 
 // Pos is the position of a segment in a workspace's log. Positions grow, not
 // always by one. 0 is before the first segment.

@@ -50,9 +50,12 @@ var kept = map[string]string{
 
 // adopt takes the workspace over: the lease first, so that nothing changes any more, then its files and its journal.
 func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
-	view, err := lease.Open(ctx, u.node.store, u.w)
+	view, err := lease.Open(ctx, u.store, u.w)
 	if err != nil {
 		return nil, err
+	}
+	if view.Deleted() {
+		return nil, ErrDeleted
 	}
 	if owner := view.Owner(); owner != "" && owner != u.node.Name && !view.Released() && u.node.Alive(owner) {
 		return nil, &OwnerError{owner}
@@ -91,7 +94,7 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 func (u *unit) prepare(ctx context.Context, view *lease.View, current bool) error {
 	var lost *losses // nil: the files are as they were
 	if !current {
-		if saved, is := view.Snapshot(); view.Count() > 0 && !(is && saved.Payloads == view.Count()) {
+		if saved, is := view.Snapshot(); view.Count() > 0 && (view.Restored() || !(is && saved.Payloads == view.Count())) {
 			lost = newLosses(view)
 		}
 		if err := u.fetch(ctx, view); err != nil {
@@ -178,7 +181,7 @@ func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 		}
 	}
 	if saved, is := view.Snapshot(); is {
-		return snapshot.Load(ctx, u.node.Objects, saved.Reference, u.dir, kept)
+		return snapshot.Load(ctx, u.objects, saved.Reference, u.dir, kept)
 	}
 	return nil
 }
@@ -210,6 +213,13 @@ func closeUp(store *journal.Store, change journal.Change) error {
 
 // rebuild builds the daemon's journal from the payloads, and has the daemon tell what is lost.
 func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses, with applier) error {
+	epoch, err := newestEpoch(ctx, view)
+	if err != nil {
+		return err
+	}
+	if with.fresh || view.Diverged() > 0 {
+		epoch = "" // numbers may mean other records than clients have seen
+	}
 	var store *journal.Store
 	for payload, err := range view.Payloads(ctx) {
 		var request tooldv1.AppendChangesRequest
@@ -217,11 +227,7 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses, with
 			err = proto.Unmarshal(payload.Data, &request)
 		}
 		if err == nil && store == nil {
-			config := journal.Config{Epoch: request.GetEpoch(), Unsynced: true}
-			if with.fresh || view.Diverged() > 0 {
-				config.Epoch = "" // numbers may mean other records than clients have seen
-			}
-			store, err = journal.Open(filepath.Join(u.dir, journalName), config)
+			store, err = journal.Open(filepath.Join(u.dir, journalName), journal.Config{Epoch: epoch, Unsynced: true})
 		}
 		if err == nil {
 			lost.note(payload, &request)
@@ -238,6 +244,17 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses, with
 		return nil
 	}
 	return errors.Join(lost.tell(store), store.Close())
+}
+
+// newestEpoch returns the journal's epoch as it was last: it changes where a log has diverged.
+func newestEpoch(ctx context.Context, view *lease.View) (string, error) {
+	data, is, err := view.Newest(ctx)
+	if err != nil || !is {
+		return "", err
+	}
+	var request tooldv1.AppendChangesRequest
+	err = proto.Unmarshal(data, &request)
+	return request.GetEpoch(), err
 }
 
 func (a applier) all(store *journal.Store, request *tooldv1.AppendChangesRequest) error {
@@ -295,7 +312,7 @@ func (u *unit) save(ctx context.Context) error {
 	if u.saved != "" && u.mirror.appended() == u.savedAt {
 		return nil
 	}
-	reference, err := snapshot.Save(ctx, u.node.Objects, u.dir, kept)
+	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
 	if err != nil {
 		return err
 	}
@@ -309,7 +326,7 @@ func (u *unit) save(ctx context.Context) error {
 // replace notes the last snapshot, and deletes the one before, which the log no longer names.
 func (u *unit) replace(ctx context.Context, reference string) {
 	if u.saved != "" && u.saved != reference {
-		if err := snapshot.Delete(ctx, u.node.Objects, u.saved); err != nil {
+		if err := snapshot.Delete(ctx, u.objects, u.saved); err != nil {
 			u.log.Warn("a snapshot that is not needed any more could not be deleted", zap.String("snapshot", u.saved), zap.Error(err))
 		}
 	}
@@ -323,7 +340,7 @@ func (u *unit) saveAtRest() {
 	if before == u.savedAt || !u.atRest(u.lost) || u.mirror.appended() != before {
 		return
 	}
-	reference, err := snapshot.Save(u.lost, u.node.Objects, u.dir, kept)
+	reference, err := snapshot.Save(u.lost, u.objects, u.dir, kept)
 	if err != nil {
 		u.log.Warn("the workspace's files could not be stored", zap.Error(err))
 		return
@@ -340,7 +357,7 @@ func (u *unit) saveAtRest() {
 		u.replace(u.lost, reference)
 		u.savedAt = before
 	case errors.Is(err, errOvertaken) && reference != u.saved: // after another error the log may name it
-		_ = snapshot.Delete(u.lost, u.node.Objects, reference) // nothing names it
+		_ = snapshot.Delete(u.lost, u.objects, reference) // nothing names it
 	}
 }
 

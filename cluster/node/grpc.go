@@ -95,6 +95,8 @@ func refusal(err error) error {
 	switch {
 	case errors.Is(err, ErrDraining):
 		return apierror.New(codes.Unavailable, reasonDraining, "The node is being drained.")
+	case errors.Is(err, ErrDeleted):
+		return apierror.NotFoundf("workspace_deleted", "", "The workspace was deleted by an administrator.")
 	case errors.Is(err, lease.ErrFormat):
 		return apierror.New(codes.Unavailable, reasonNewFormat, "The workspace's log was written by a newer version than this node's.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

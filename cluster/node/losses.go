@@ -20,6 +20,7 @@ const mostNamed = 20
 // snapshot. A nil *losses is nothing.
 type losses struct {
 	owner    string // the lost node
+	restored bool   // from a backup instead
 	snapshot bool   // there is one
 	since    uint64 // the index of the first payload that is not in the snapshot
 	titles   map[[2]string]string
@@ -28,7 +29,7 @@ type losses struct {
 
 func newLosses(view *lease.View) *losses {
 	saved, is := view.Snapshot()
-	return &losses{owner: view.Owner(), snapshot: is, since: saved.Payloads, titles: map[[2]string]string{}, ended: map[string][]string{}}
+	return &losses{owner: view.Owner(), restored: view.Restored(), snapshot: is, since: saved.Payloads, titles: map[[2]string]string{}, ended: map[string][]string{}}
 }
 
 // note takes note of a payload.
@@ -82,6 +83,9 @@ func (l *losses) tell(store *journal.Store) error {
 
 func (l *losses) message(session string) string {
 	text := fmt.Sprintf("The node %q, which ran this workspace, was lost. ", l.owner)
+	if l.restored {
+		text = "This workspace was restored from a backup: what was done after the backup is gone. "
+	}
 	if l.snapshot {
 		text += "The files are those of the last snapshot."
 	} else {

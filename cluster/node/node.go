@@ -24,7 +24,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/cluster/container"
-	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/objects"
@@ -50,12 +49,13 @@ type Config struct {
 	Drain time.Duration
 	// Snapshots is how long a workspace must have been at rest before its files are stored while it is in use. 0: 2 s.
 	Snapshots time.Duration
+	// Verify is how often the log is asked whether a workspace in which nothing happens is still the node's. 0: 1 min.
+	Verify time.Duration
 }
 
 // Node is a running node. Open makes one; its Server answers gateways.
 type Node struct {
 	Config
-	store    lease.Store
 	lost     context.Context // ends with Kill and Shutdown: nothing waits for the log any more
 	lose     context.CancelFunc
 	draining atomic.Bool
@@ -73,7 +73,7 @@ func Open(config Config) (*Node, error) {
 	for _, d := range []struct {
 		into  *time.Duration
 		usual time.Duration
-	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}} {
+	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}, {&config.Verify, time.Minute}} {
 		if *d.into == 0 {
 			*d.into = d.usual
 		}
@@ -95,7 +95,7 @@ func Open(config Config) (*Node, error) {
 		}
 		config.Hide = append(config.Hide, real)
 	}
-	n := &Node{Config: config, store: lease.Store{Log: config.Log, Blobs: objects.Blobs{Store: config.Objects, Prefix: "payloads/"}}, units: map[log.Workspace]*unit{}}
+	n := &Node{Config: config, units: map[log.Workspace]*unit{}}
 	if err := n.tryContainer(); err != nil {
 		return nil, fmt.Errorf("no workspace could run here: %w", err)
 	}
@@ -204,6 +204,9 @@ func (e *OwnerError) Error() string { return fmt.Sprintf("the node %q has the wo
 
 // ErrDraining is returned for a workspace that the node would have to take over while it is drained.
 var ErrDraining = errors.New("the node is being drained and takes no workspaces")
+
+// ErrDeleted is returned for a workspace that an administrator has deleted.
+var ErrDeleted = errors.New("the workspace was deleted")
 
 // open opens an RPC to the daemon of a workspace, which the node takes over if need be. ctx ends the RPC.
 func (n *Node) open(ctx context.Context, w log.Workspace, method string) (grpc.ClientStream, error) {

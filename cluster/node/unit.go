@@ -2,13 +2,10 @@ package node
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +19,9 @@ import (
 	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/objects"
 	"github.com/toold/toold/cluster/relay"
+	"github.com/toold/toold/cluster/snapshot"
 	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -30,22 +29,26 @@ import (
 // A unit is one workspace on this node, from its takeover until it is given up, lost or killed. One goroutine, live,
 // does all of that; the others only ask for it.
 type unit struct {
-	node   *Node
-	w      log.Workspace
-	dir    string
-	log    *zap.Logger
-	ready  chan struct{} // closed when conn or failed is set
-	conn   *grpc.ClientConn
-	failed error           // why it could not be taken over
-	gone   chan struct{}   // closed when the unit has ended
-	lost   context.Context // ends when the unit is to end at once
-	kill   context.CancelFunc
+	node    *Node
+	w       log.Workspace
+	dir     string
+	objects objects.Store // the workspace's own part of the node's
+	store   lease.Store
+	log     *zap.Logger
+	ready   chan struct{} // closed when conn or failed is set
+	conn    *grpc.ClientConn
+	failed  error           // why it could not be taken over
+	gone    chan struct{}   // closed when the unit has ended
+	lost    context.Context // ends when the unit is to end at once
+	kill    context.CancelFunc
 
-	lease     *lease.Lease
-	mirror    *mirrorServer
-	container *container.Container
-	saved     string // the last snapshot, as far as it is known
-	savedAt   uint64 // how many requests the mirror had stored by then
+	lease      *lease.Lease
+	mirror     *mirrorServer
+	container  *container.Container
+	saved      string    // the last snapshot, as far as it is known
+	savedAt    uint64    // how many requests the mirror had stored by then
+	verified   time.Time // when the log has last said whose the workspace is; of the goroutine of rest
+	verifiedAt uint64    // how many requests the mirror had stored by then
 
 	once   sync.Once     // guards the closing of ending
 	ending chan struct{} // closed when no other RPC may begin
@@ -54,10 +57,9 @@ type unit struct {
 }
 
 func newUnit(n *Node, w log.Workspace) *unit {
-	sum := sha256.Sum256([]byte(w.Principal + "\x00" + w.Name))
-	id := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:15]))
+	own := objects.Below(n.Objects, w.ID()+"/")
 	u := &unit{
-		node: n, w: w, dir: filepath.Join(n.Dir, id), log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
+		node: n, w: w, dir: filepath.Join(n.Dir, w.ID()), objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
 		ready: make(chan struct{}), gone: make(chan struct{}), ending: make(chan struct{}), asked: make(chan struct{}),
 	}
 	u.lost, u.kill = context.WithCancel(n.lost)
@@ -100,6 +102,7 @@ func (u *unit) live() {
 	if err != nil {
 		u.log.Warn("the workspace was not taken over", zap.Error(err))
 		u.failed = err
+		u.discard(err)
 		close(u.ready)
 		return
 	}
@@ -109,9 +112,24 @@ func (u *unit) live() {
 	u.refuse()
 	if err := u.end(); err != nil {
 		u.log.Warn("the workspace was lost", zap.Error(err))
+		u.discard(err)
 		return
 	}
 	u.log.Info("the workspace was given up")
+}
+
+// discard removes what the node has of a workspace, if it has ended since the workspace was deleted.
+func (u *unit) discard(why error) {
+	if fenced, is := errors.AsType[*lease.Fenced](why); !errors.Is(why, ErrDeleted) && (!is || !fenced.Deleted()) {
+		return
+	}
+	root, err := os.OpenRoot(u.node.Dir)
+	if err == nil {
+		err = errors.Join(snapshot.Empty(root, u.w.ID()), root.Remove(u.w.ID()), root.Close())
+	}
+	if err != nil {
+		u.log.Warn("the directory of a workspace that was deleted could not be removed", zap.String("directory", u.dir), zap.Error(err))
+	}
 }
 
 // begin takes the workspace over and starts its daemon.
@@ -249,8 +267,12 @@ func (u *unit) serve() {
 // rest does what is due while nothing runs. It closes done.
 func (u *unit) rest(done chan<- struct{}, paused bool) {
 	defer close(done)
-	if paused {
+	if appended := u.mirror.appended(); appended != u.verifiedAt { // each append is asked as well
+		u.verified, u.verifiedAt = time.Now(), appended
+	}
+	if paused || time.Since(u.verified) > u.node.Verify {
 		u.verify()
+		u.verified = time.Now()
 	}
 	u.saveAtRest()
 	// At rest, giving it up costs its clients a second. It gets a base then.

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,7 +30,43 @@ type Store interface {
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
 	// Delete removes an object. It is no error if there is none.
 	Delete(ctx context.Context, name string) error
+	// List returns the names that begin with a prefix, which ends with a slash, in no order. It ends with the first error.
+	List(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
+
+// Below returns the part of a store whose names begin with a prefix, which ends with a slash. It has them without the prefix.
+// A workspace's own part is below its ID.
+func Below(store Store, prefix string) Store { return below{store, prefix} }
+
+type below struct {
+	store  Store
+	prefix string
+}
+
+func (b below) Put(ctx context.Context, name string, r io.Reader) error {
+	return b.store.Put(ctx, b.prefix+name, r)
+}
+
+func (b below) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	return b.store.Get(ctx, b.prefix+name)
+}
+
+func (b below) Delete(ctx context.Context, name string) error {
+	return b.store.Delete(ctx, b.prefix+name)
+}
+
+func (b below) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for name, err := range b.store.List(ctx, b.prefix+prefix) {
+			if !yield(strings.TrimPrefix(name, b.prefix), err) {
+				return
+			}
+		}
+	}
+}
+
+// Payloads is what the names of payloads begin with that are too large for a log.
+const Payloads = "payloads/"
 
 // Blobs stores bytes by their SHA-256 below a prefix: it is a lease.Blobs.
 type Blobs struct {
@@ -87,6 +125,30 @@ func (d Dir) Delete(_ context.Context, name string) error {
 	return nil
 }
 
+// List walks the directory.
+func (d Dir) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		err := filepath.WalkDir(d.path(prefix), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // removed meanwhile, or never there
+				return nil
+			case err != nil || ctx.Err() != nil:
+				return errors.Join(err, ctx.Err())
+			case !entry.Type().IsRegular():
+				return nil
+			}
+			name, err := filepath.Rel(string(d), path)
+			if err == nil && !yield(filepath.ToSlash(name), nil) {
+				return fs.SkipAll
+			}
+			return err
+		})
+		if err != nil {
+			yield("", err)
+		}
+	}
+}
+
 // NATS is an object store of JetStream. Objects of more than some hundred MiB belong in S3.
 type NATS struct{ Bucket jetstream.ObjectStore }
 
@@ -122,6 +184,25 @@ func (n NATS) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
+// List reads the names of the whole bucket, since NATS has no other list.
+func (n NATS) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		all, err := n.Bucket.List(ctx)
+		if errors.Is(err, jetstream.ErrNoObjectsFound) {
+			return
+		}
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, object := range all {
+			if strings.HasPrefix(object.Name, prefix) && !yield(object.Name, nil) {
+				return
+			}
+		}
+	}
+}
+
 // S3 is a bucket of a store that speaks S3.
 type S3 struct {
 	Client *minio.Client
@@ -149,4 +230,17 @@ func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 // Delete removes an object.
 func (s S3) Delete(ctx context.Context, name string) error {
 	return s.Client.RemoveObject(ctx, s.Bucket, name, minio.RemoveObjectOptions{})
+}
+
+// List asks for the names by their prefix.
+func (s S3) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		ctx, cancel := context.WithCancel(ctx) // what is left unread
+		defer cancel()
+		for object := range s.Client.ListObjects(ctx, s.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+			if !yield(object.Key, object.Err) || object.Err != nil {
+				return
+			}
+		}
+	}
 }

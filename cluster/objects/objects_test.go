@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -72,6 +73,34 @@ func testStore(t *testing.T, s, other objects.Store) {
 	}
 	if _, err := other.Get(t.Context(), "a/b.c"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a deleted object: %v", err)
+	}
+	list := func(store objects.Store, prefix string) (names []string) {
+		for name, err := range store.List(t.Context(), prefix) {
+			if err != nil {
+				t.Error(err)
+			}
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	if names := list(s, "a/"); len(names) > 0 {
+		t.Errorf("%q are listed of nothing", names)
+	}
+	for _, name := range []string{"a/b/1", "a/b/2", "ab/3"} {
+		if err := s.Put(t.Context(), name, strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names := list(other, "a/"); !slices.Equal(names, []string{"a/b/1", "a/b/2"}) {
+		t.Errorf("%q are listed", names)
+	}
+	part := objects.Below(other, "a/")
+	if names := list(part, "b/"); !slices.Equal(names, []string{"b/1", "b/2"}) {
+		t.Errorf("%q are listed of a part", names)
+	}
+	if err := part.Delete(t.Context(), "b/1"); err != nil || get("a/b/1") == "x" || get("a/b/2") != "x" {
+		t.Errorf("a part deletes something else, %v", err)
 	}
 	data := []byte("payload")
 	blobs := objects.Blobs{Store: s, Prefix: "payloads/"}

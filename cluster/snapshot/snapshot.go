@@ -32,6 +32,9 @@ import (
 // prefix is what the names of snapshots begin with in the object store.
 const prefix = "snapshots/"
 
+// Name returns the object of a snapshot.
+func Name(reference string) string { return prefix + reference }
+
 // Save stores directories, each under a name of its own, and returns the reference for Load. They are paths below base, and
 // nothing outside of base is read, whatever links lead there. A directory that does not exist is empty. Sockets, devices
 // and pipes are left out; owners are not kept.
@@ -58,10 +61,10 @@ func Save(ctx context.Context, store objects.Store, base string, dirs map[string
 		return "", err
 	}
 	reference = hex.EncodeToString(sum.Sum(nil))
-	if there, err := store.Get(ctx, prefix+reference); err == nil {
+	if there, err := store.Get(ctx, Name(reference)); err == nil {
 		return reference, there.Close()
 	}
-	return reference, store.Put(ctx, prefix+reference, spool)
+	return reference, store.Put(ctx, Name(reference), spool)
 }
 
 // Load replaces directories below base by those of a snapshot. A directory that the snapshot does not have becomes empty.
@@ -77,7 +80,7 @@ func Load(ctx context.Context, store objects.Store, reference, base string, dirs
 			return err
 		}
 	}
-	stored, err := store.Get(ctx, prefix+reference)
+	stored, err := store.Get(ctx, Name(reference))
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func compare(sum hash.Hash, rest io.Reader, reference string) error {
 
 // Delete removes a snapshot.
 func Delete(ctx context.Context, store objects.Store, reference string) error {
-	return store.Delete(ctx, prefix+reference)
+	return store.Delete(ctx, Name(reference))
 }
 
 // Empty makes a directory below root, with nothing in it. What is in its place, or on the way to it, and is not a directory

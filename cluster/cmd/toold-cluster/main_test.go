@@ -81,8 +81,9 @@ func (o *operator) owner() string {
 	return all[0].Owner
 }
 
-// TestOperator runs calls, and drains the node that has the workspace.
-func TestOperator(t *testing.T) {
+// start starts a cluster with one NATS server, one gateway and the user alice.
+func start(t *testing.T, nodes int) *operator {
+	t.Helper()
 	program, daemon := programs(t)
 	dir, err := os.MkdirTemp("", "tc") // sockets have short paths
 	if err != nil {
@@ -98,30 +99,49 @@ func TestOperator(t *testing.T) {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	cluster, err := trial.Start(t.Context(), trial.Config{Dir: dir, Program: program, Toold: daemon, Servers: 1, Nodes: 2, Gateways: 1, Users: []string{"alice"}})
+	cluster, err := trial.Start(t.Context(), trial.Config{Dir: dir, Program: program, Toold: daemon, Servers: 1, Nodes: nodes, Gateways: 1, Users: []string{"alice"}})
 	t.Cleanup(cluster.Stop)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &operator{t, program, cluster}
+}
+
+// A user is alice in her session.
+type user struct {
+	*toold.Agent
+	t *testing.T
+}
+
+func (o *operator) user(roots ...string) *user {
+	o.t.Helper()
 	options := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
-	agent, err := toold.Join(t.Context(), cluster.Dial("alice"), &tooldv1.Attach{SessionId: "s", Roots: []string{"workspace:project"}, Options: options}, toold.Handlers{})
+	agent, err := toold.Join(o.t.Context(), o.cluster.Dial("alice"), &tooldv1.Attach{SessionId: "s", Roots: roots, Options: options}, toold.Handlers{})
 	if err != nil {
-		t.Fatal(err)
+		o.t.Fatal(err)
 	}
-	defer agent.Close()
-	run := func(id, command, want string) {
-		t.Helper()
-		turn, err := agent.Start(&tooldv1.ToolUse{Id: id, Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(`{"command":%q}`, command)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := turn.Result(t.Context())
-		if err != nil || result.GetOutcome() != tooldv1.Outcome_OUTCOME_OK || !strings.Contains(result.GetContent()[0].GetText(), want) {
-			t.Errorf("%s: %v, %v", command, result, err)
-		}
+	o.t.Cleanup(agent.Close)
+	return &user{agent, o.t}
+}
+
+// run runs a command, whose result has a text.
+func (u *user) run(id, command, want string) {
+	u.t.Helper()
+	turn, err := u.Start(&tooldv1.ToolUse{Id: id, Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(`{"command":%q}`, command)}})
+	if err != nil {
+		u.t.Fatal(err)
 	}
-	run("1", "echo text >file; pwd", "/workspace")
-	o := &operator{t, program, cluster}
+	result, err := turn.Result(u.t.Context())
+	if err != nil || result.GetOutcome() != tooldv1.Outcome_OUTCOME_OK || !strings.Contains(result.GetContent()[0].GetText(), want) {
+		u.t.Errorf("%s: %v, %v", command, result, err)
+	}
+}
+
+// TestOperator runs calls, and drains the node that has the workspace.
+func TestOperator(t *testing.T) {
+	o := start(t, 2)
+	agent := o.user("workspace:project")
+	agent.run("1", "echo text >file; pwd", "/workspace")
 	first := o.owner()
 	var nodes []members.Node
 	if err := json.Unmarshal([]byte(o.run("nodes", "--json")), &nodes); err != nil || len(nodes) != 2 || nodes[0].Address == "" {
@@ -134,7 +154,7 @@ func TestOperator(t *testing.T) {
 	if text := o.run("nodes"); !strings.Contains(text, "drained") {
 		t.Errorf("nodes:\n%s", text)
 	}
-	run("2", "cat file", "text")
+	agent.run("2", "cat file", "text")
 	if second := o.owner(); second == first || second == "" {
 		t.Errorf("%q has the workspace now, and %q was drained", second, first)
 	}

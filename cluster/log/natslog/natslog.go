@@ -206,6 +206,50 @@ func (l *Log) Read(ctx context.Context, w log.Workspace, from log.Pos) iter.Seq2
 	}
 }
 
+// Workspaces returns the workspaces that the log has, in no order. nameOf returns whose a segment is, if the segment has
+// that, since subjects have hashes only. It ends with the first error.
+func (l *Log) Workspaces(ctx context.Context, nameOf func(segment []byte) (log.Workspace, bool)) iter.Seq2[log.Workspace, error] {
+	return func(yield func(log.Workspace, error) bool) {
+		for shard := range l.config.Shards {
+			s, err := l.js.Stream(ctx, l.streamName(shard))
+			if errors.Is(err, jetstream.ErrStreamNotFound) {
+				continue
+			}
+			var info *jetstream.StreamInfo
+			if err == nil {
+				info, err = s.Info(ctx, jetstream.WithSubjectFilter(">"))
+			}
+			if err != nil {
+				yield(log.Workspace{}, err)
+				return
+			}
+			for subject := range info.State.Subjects {
+				w, err := named(ctx, s, subject, nameOf)
+				if errors.Is(err, jetstream.ErrMsgNotFound) {
+					continue // it was removed meanwhile
+				}
+				if !yield(w, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// named returns the workspace of a subject, from the first of its segments that has it.
+func named(ctx context.Context, s jetstream.Stream, subject string, nameOf func([]byte) (log.Workspace, bool)) (log.Workspace, error) {
+	for next := uint64(1); ; {
+		m, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
+		if err != nil {
+			return log.Workspace{}, err
+		}
+		if w, is := nameOf(m.Data); is {
+			return w, nil
+		}
+		next = m.Sequence + 1
+	}
+}
+
 // segment returns a message as a segment, the zero one if there is no message.
 func segment(m *jetstream.RawStreamMsg, err error) (log.Segment, error) {
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

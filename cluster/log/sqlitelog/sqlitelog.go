@@ -138,6 +138,33 @@ func (l *Log) Read(ctx context.Context, w log.Workspace, from log.Pos) iter.Seq2
 	}
 }
 
+// Workspaces returns the workspaces that the log has, by their names. It ends with the first error.
+func (l *Log) Workspaces() iter.Seq2[log.Workspace, error] {
+	return func(yield func(log.Workspace, error) bool) {
+		all, err := l.workspaces()
+		for _, w := range all {
+			if !yield(w, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(log.Workspace{}, unknown(err))
+		}
+	}
+}
+
+func (l *Log) workspaces() (all []log.Workspace, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err = sqlitex.Execute(l.conn, "select distinct principal, name from segments order by principal, name", &sqlitex.ExecOptions{
+		ResultFunc: func(row *sqlite.Stmt) error {
+			all = append(all, log.Workspace{Principal: row.ColumnText(0), Name: row.ColumnText(1)})
+			return nil
+		},
+	})
+	return all, err
+}
+
 // Purge is [log.Log.Purge].
 func (l *Log) Purge(ctx context.Context, w log.Workspace, before log.Pos) error {
 	return l.locked(ctx, w, func() error {

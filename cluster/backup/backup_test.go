@@ -1,0 +1,161 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/objects"
+	"github.com/toold/toold/cluster/snapshot"
+)
+
+var w = log.Workspace{Principal: "token:anna", Name: "project"}
+
+func newPlace(t *testing.T) Place {
+	t.Helper()
+	return Place{Log: &log.Memory{}, Objects: objects.Dir(t.TempDir())}
+}
+
+func (p Place) store() lease.Store {
+	return lease.Store{Log: p.Log, Blobs: payloads(objects.Below(p.Objects, w.ID()+"/"))}
+}
+
+var large = bytes.Repeat([]byte("large"), 200_000)
+
+// fill makes a workspace with a snapshot, and payloads before and after it, one of which is too large for the log.
+func fill(t *testing.T, p Place) *lease.Lease {
+	t.Helper()
+	view, err := lease.Open(t.Context(), p.store(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := view.Take(t.Context(), "a")
+	if err == nil {
+		err = errors.Join(l.Append(t.Context(), []byte("one")), p.put(t, "first"), l.Snapshot(t.Context(), "first"), l.Append(t.Context(), large))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (p Place) put(t *testing.T, reference string) error {
+	return objects.Below(p.Objects, w.ID()+"/").Put(t.Context(), snapshot.Name(reference), strings.NewReader("files of "+reference))
+}
+
+// TestCopy: a copy, and the copy of the copy, have the payloads and the files.
+func TestCopy(t *testing.T) {
+	cluster, kept, again := newPlace(t), newPlace(t), newPlace(t)
+	l := fill(t, cluster)
+	for range 2 { // the second one finds everything done
+		if err := Copy(t.Context(), w, cluster, kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Append(t.Context(), []byte("after the backup")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Restore(t.Context(), w, kept, again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view, err := lease.Open(t.Context(), again.store(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if view.Count() != 2 || !view.Restored() || !view.Released() || view.Diverged() == 0 {
+		t.Errorf("%d payloads, restored %v, released %v, diverged at %d", view.Count(), view.Restored(), view.Released(), view.Diverged())
+	}
+	var got [][]byte
+	for payload, err := range view.Payloads(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, payload.Data)
+	}
+	if len(got) != 2 || string(got[0]) != "one" || !bytes.Equal(got[1], large) {
+		t.Errorf("%d payloads", len(got))
+	}
+	saved, _ := view.Snapshot()
+	r, err := objects.Below(again.Objects, w.ID()+"/").Get(t.Context(), snapshot.Name(saved.Reference))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if text, err := io.ReadAll(r); string(text) != "files of first" || err != nil {
+		t.Errorf("the files are %q, %v", text, err)
+	}
+}
+
+// TestCopyExists: a workspace of the same name that goes on elsewhere is not touched.
+func TestCopyExists(t *testing.T) {
+	cluster, kept, other := newPlace(t), newPlace(t), newPlace(t)
+	fill(t, cluster)
+	fill(t, other)
+	if err := Copy(t.Context(), w, cluster, kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(t.Context(), w, kept, other); !errors.Is(err, ErrExists) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := Restore(t.Context(), w, kept, cluster); !errors.Is(err, ErrExists) { // where the backup is from
+		t.Errorf("the error is %v", err)
+	}
+	if view, err := lease.Open(t.Context(), other.store(), w); err != nil || view.Restored() || view.Owner() != "a" {
+		t.Errorf("the owner is %q, %v", view.Owner(), err)
+	}
+}
+
+// TestRestoreBrokenOff: what a restore has left undone is done by the next one.
+func TestRestoreBrokenOff(t *testing.T) {
+	cluster, kept, again := newPlace(t), newPlace(t), newPlace(t)
+	fill(t, cluster)
+	if err := Copy(t.Context(), w, cluster, kept); err != nil {
+		t.Fatal(err)
+	}
+	broken := again
+	broken.Log = &brokenLog{Log: again.Log, left: 2}
+	if err := Restore(t.Context(), w, kept, broken); err == nil {
+		t.Error("it did not break off")
+	}
+	if err := Restore(t.Context(), w, kept, again); err != nil {
+		t.Fatal(err)
+	}
+	if view, err := lease.Open(t.Context(), again.store(), w); err != nil || !view.Restored() || view.Count() != 2 {
+		t.Errorf("%d payloads, %v", view.Count(), err)
+	}
+}
+
+// A brokenLog takes only so many segments.
+type brokenLog struct {
+	log.Log
+	left int
+}
+
+func (b *brokenLog) Append(ctx context.Context, w log.Workspace, prev log.Pos, data []byte) (log.Pos, error) {
+	if b.left--; b.left < 0 {
+		return 0, errors.New("the log is broken")
+	}
+	return b.Log.Append(ctx, w, prev, data)
+}
+
+// TestCopyWithoutAnObject: what the log names and the store does not have is an error, and no log is written.
+func TestCopyWithoutAnObject(t *testing.T) {
+	cluster, kept := newPlace(t), newPlace(t)
+	l := fill(t, cluster)
+	if err := l.Snapshot(t.Context(), "second"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(t.Context(), w, cluster, kept); err == nil || !strings.Contains(err.Error(), "snapshot") {
+		t.Errorf("the error is %v", err)
+	}
+	if last, err := kept.Log.Last(t.Context(), w); err != nil || last.Pos != 0 {
+		t.Errorf("the copy ends at %d, %v", last.Pos, err)
+	}
+}

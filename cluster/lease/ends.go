@@ -1,0 +1,87 @@
+// What an administrator does to the log of a workspace: restoring it from a copy,
+// and deleting it. Both fence the owner, if there is one.
+
+package lease
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/toold/toold/cluster/log"
+)
+
+// Owners that are no nodes: a node's name has no parentheses.
+const (
+	restorer = "(restored)"
+	deleter  = "(deleted)"
+	renewer  = "(free)"
+)
+
+// Restored reports whether the log was restored from a copy, and no node has taken the workspace over since.
+func (v *View) Restored() bool { return v.reader.owner == restorer }
+
+// Deleted reports whether the workspace was deleted. It must not be taken over, except by [Renew].
+func (v *View) Deleted() bool { return v.reader.owner == deleter }
+
+// Deleted reports whether the lease is over since the workspace was deleted.
+func (e *Fenced) Deleted() bool { return e.Owner == deleter }
+
+// NameOf returns whose log a segment belongs to, if the segment has that.
+func NameOf(segment []byte) (log.Workspace, bool) {
+	s, err := decode(segment)
+	if err != nil || s.GetWorkspace() == "" {
+		return log.Workspace{}, false
+	}
+	return log.Workspace{Principal: s.GetPrincipal(), Name: s.GetWorkspace()}, true
+}
+
+// Restored marks a log that was copied from a backup as older than what clients may have seen: the next owner finds it
+// diverged. Files that a node has kept are not those of the log any more.
+func Restored(ctx context.Context, store Store, w log.Workspace) error {
+	return act(ctx, store, w, restorer, func(l *Lease) error {
+		gap := sha256.Sum256(newID())
+		l.writer.previous = gap[:] // follows nothing that the log has
+		return l.do(ctx, func() { l.chain.add(l.writer.owned(false)) })
+	})
+}
+
+// Delete replaces a workspace's log by a mark, which stays so that the owner of before is fenced, whenever it appends again.
+func Delete(ctx context.Context, store Store, w log.Workspace) error {
+	return act(ctx, store, w, deleter, func(l *Lease) error {
+		l.writer.snapshot = nil
+		err := l.do(ctx, func() { l.chain.add(l.writer.owned(true)) })
+		return errors.Join(err, l.Base(ctx))
+	})
+}
+
+// Renew lets a workspace that was deleted be taken over again, as an empty one.
+func Renew(ctx context.Context, store Store, w log.Workspace) error {
+	return act(ctx, store, w, renewer, func(l *Lease) error {
+		return l.do(ctx, func() { l.chain.add(l.writer.owned(false)) })
+	})
+}
+
+// act does something as an owner that is no node, and gives the workspace up. The log has the workspace.
+func act(ctx context.Context, store Store, w log.Workspace, owner string, do func(*Lease) error) error {
+	for {
+		v, err := Open(ctx, store, w)
+		if err != nil {
+			return err
+		}
+		if v.Epoch() == 0 {
+			return ErrNone
+		}
+		l := &Lease{store: v.store, w: v.w, turn: make(chan struct{}, 1), chain: v.reader.chain(), writer: v.reader.writer(owner, newID)}
+		if err := do(l); err != nil {
+			if _, outdated := errors.AsType[*Fenced](err); outdated { // the log has grown meanwhile
+				continue
+			}
+			return err
+		}
+		return l.Release(ctx)
+	}
+}
+
+// ErrNone is returned for a workspace that the log does not have.
+var ErrNone = errors.New("there is no such workspace")

@@ -1,0 +1,129 @@
+package node_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toold/toold/cluster/backup"
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/node"
+	"github.com/toold/toold/cluster/objects"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// alices is the workspace of all tests.
+var alices = log.Workspace{Principal: "alice", Name: "w"}
+
+// TestRestored: a backup is made in the middle of a call, and restored where a node has newer files. Results of before are
+// there, the call does not run again, files are those of the backup, and clients learn that numbers begin again.
+func TestRestored(t *testing.T) {
+	c := newCluster(t, "a")
+	dir := shortDir(t)
+	effect := filepath.Join(dir, alices.ID(), "files", "effect")
+	in := func(config *node.Config) { config.Dir = dir }
+	a := c.start("a", in)
+	k := a.attach(0)
+	k.bash("1", "echo kept >file; echo first result")
+	wantStart(t, k.result("1"), "OK")
+	for !c.saved() {
+		runtime.Gosched()
+	}
+	k.bash("2", "echo newer >file; touch effect; sleep 100")
+	k.started("2")
+	for {
+		if _, err := os.Stat(effect); err == nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	live := backup.Place{Log: c.log, Objects: c.objects}
+	kept := backup.Place{Log: &log.Memory{}, Objects: objects.Dir(t.TempDir())}
+	if err := backup.Copy(t.Context(), alices, live, kept); err != nil {
+		t.Fatal(err)
+	}
+	k.bash("3", "echo after the backup")
+	a.Kill()
+	_ = k.end()
+
+	restored := backup.Place{Log: &log.Memory{}, Objects: objects.Dir(t.TempDir())}
+	if err := backup.Restore(t.Context(), alices, kept, restored); err != nil {
+		t.Fatal(err)
+	}
+	c.log, c.objects = restored.Log, restored.Objects
+	again := c.start("a", in).attach(0)
+	if again.attached.GetEpoch() == k.attached.GetEpoch() {
+		t.Error("numbers that clients have seen are taken for the same")
+	}
+	if told := again.result("1"); told != "OK first result" {
+		t.Errorf("the result of before is %q", told)
+	}
+	wantStart(t, again.result("2"), "INTERRUPTED")
+	again.bash("4", "cat file")
+	told := again.result("4")
+	wantStart(t, told, "OK kept")
+	if !strings.Contains(told, "This workspace was restored from a backup: what was done after the backup is gone.") {
+		t.Errorf("the model is told %q", told)
+	}
+	if _, err := os.Stat(effect); err == nil {
+		t.Error("the call has run again")
+	}
+	epoch := again.attached.GetEpoch()
+	again.m.SetDraining(true)
+	_ = again.end()
+	again.m.SetDraining(false)
+	if later := again.m.attach(again.last); later.attached.GetEpoch() != epoch {
+		t.Error("the numbers are others when the workspace was taken over once more")
+	}
+}
+
+// TestDeleted: a workspace is deleted while a client uses it. Its owner loses it and keeps nothing, no other takes it, and a
+// name that may be used again begins with an empty workspace.
+func TestDeleted(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	a := c.start("a", func(config *node.Config) { config.Verify = time.Millisecond })
+	b := c.start("b")
+	k := a.attach(0)
+	k.bash("1", "echo text >file")
+	wantStart(t, k.result("1"), "OK")
+	store := lease.Store{Log: c.log}
+	if err := lease.Delete(t.Context(), store, alices); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.end(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the stream has ended with %v", err)
+	}
+	for _, m := range []*machine{a, b} {
+		for { // the old owner's daemon may be about to end
+			_, err := tooldv1.NewSessionServiceClient(m.conn).ListSessions(t.Context(), &tooldv1.ListSessionsRequest{})
+			if status.Code(err) == codes.NotFound {
+				break
+			}
+			if status.Code(err) != codes.Unavailable {
+				t.Fatalf("%s answers %v", m.Name, err)
+			}
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(a.Dir, alices.ID())); len(left) > 0 || err != nil {
+		t.Errorf("%v, %v are left", left, err)
+	}
+	if err := lease.Renew(t.Context(), store, alices); err != nil {
+		t.Fatal(err)
+	}
+	again := b.attach(0)
+	again.bash("1", "ls -A; echo end")
+	if told := again.result("1"); told != "OK end" {
+		t.Errorf("the workspace holds %q", told)
+	}
+	if err := lease.Delete(t.Context(), store, log.Workspace{Principal: "alice", Name: "never"}); !errors.Is(err, lease.ErrNone) {
+		t.Errorf("the error is %v", err)
+	}
+}
