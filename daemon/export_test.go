@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"time"
+
+	"github.com/toold/toold/daemon/access"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // SetGrace changes how long the calls of a client that went away go on. Before Serve.
@@ -27,3 +30,9 @@ func (d *Daemon) AtRest() int { return len(d.sessions.allAtRest()) }
 
 // Schedulers is how many principals have one.
 func (d *Daemon) Schedulers() int { return len(d.shares.all()) }
+
+// Overview compares the sessions of the daemon's own user with what was sent of them before: nothing.
+func (d *Daemon) Overview() func() error {
+	o := &overview{daemon: d, who: access.Self(), sent: map[string]*tooldv1.SessionState{}, out: func(any) error { return nil }}
+	return o.sendChanges
+}

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +67,13 @@ func (x *sessionSet) removeUnborn(info journal.Info) (unborn bool, err error) {
 		return false, err
 	}
 	return true, x.d.journal.Remove(info.Name)
+}
+
+// allMissing returns the sessions that could not be brought back yet.
+func (x *sessionSet) allMissing() []notRestored {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Collect(maps.Values(x.notRestored))
 }
 
 // missing returns the session of that name if it is not closed and could not be brought back.

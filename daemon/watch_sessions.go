@@ -1,5 +1,5 @@
 // WatchSessions: all sessions of a principal as they change, and the events of one of them, on one stream. Sessions are compared with
-// what was sent of them each half second, so a session that nobody looks at costs nothing when it changes.
+// what was sent of them each half second, so a session costs nothing when it changes that nobody looks at.
 
 package daemon
 
@@ -105,10 +105,7 @@ func (o *overview) run(ctx context.Context) error {
 
 // sendChanges sends the sessions that are not as they were sent, and the names of those that are closed.
 func (o *overview) sendChanges() error {
-	now, err := o.states()
-	if err != nil {
-		return err
-	}
+	now := o.states()
 	for name, state := range now {
 		if proto.Equal(state, o.sent[name]) {
 			continue
@@ -129,30 +126,34 @@ func (o *overview) sendChanges() error {
 	return nil
 }
 
-// states describes the principal's open sessions, by name.
-func (o *overview) states() (map[string]*tooldv1.SessionState, error) {
-	infos, err := o.daemon.journal.Logs()
-	if err != nil {
-		return nil, journalRefusal(err)
-	}
-	states := map[string]*tooldv1.SessionState{}
-	for _, info := range infos {
-		listed := o.daemon.sessions.listed(o.who, info, false)
-		if listed == nil {
-			continue
+// states describes the principal's open sessions, by name, without asking the journal.
+func (o *overview) states() map[string]*tooldv1.SessionState {
+	x, states := &o.daemon.sessions, map[string]*tooldv1.SessionState{}
+	add := func(owner access.Principal, describe func() *tooldv1.Session) {
+		if owner == o.who {
+			session := describe()
+			states[session.GetSessionId()] = &tooldv1.SessionState{Session: session}
 		}
-		for _, task := range listed.GetBackgroundTasks() {
+	}
+	for _, lost := range x.allMissing() {
+		add(x.keptMeta(lost.info.Name).owner(), func() *tooldv1.Session { return inList(x.keptSession(lost.info)) })
+	}
+	for _, r := range x.allAtRest() {
+		add(r.meta.owner(), func() *tooldv1.Session { return r.listed })
+	}
+	for _, s := range x.all() {
+		add(s.meta.owner(), func() *tooldv1.Session { return inList(s.describe()) })
+		state := states[s.name]
+		for _, task := range state.GetSession().GetBackgroundTasks() {
 			task.Age = nil // or each comparison would find another
 		}
-		state := &tooldv1.SessionState{Session: listed}
-		if s, open := o.daemon.sessions.find(info.Name); open && listed.GetOpenQuestions() > 0 {
+		if state.GetSession().GetOpenQuestions() > 0 {
 			if described, err := s.describeOpen(); err == nil { // or it is just closing
 				state.OpenQuestions = described.GetOpenQuestions()
 			}
 		}
-		states[info.Name] = state
 	}
-	return states, nil
+	return states
 }
 
 // watcherGrace is how long after its stream a watcher counts as one who answers: a page that is hidden has no stream. It is part of the
