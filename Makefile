@@ -107,10 +107,11 @@ day: build
 	go run ./bench/day -toold .bin/toold
 	go run ./bench/day -toold .bin/toold -mode default
 
-# All of what "make test" tries a part of: the scripts of the property test, the doors of git and commands in a home, in each tier, and turns in
-# the dependency order.
+# All of what "make test" tries a part of: the scripts of the property test, the doors of git and commands in a home, in each tier, turns in
+# the dependency order, searches that remember, and large pages.
 world:
 	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^TestDependencyIsSerial' ./daemon
+	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestMemoryIsNoticedByNobody|TestHostilePages)$$' ./tools/grep ./tools/webfetch
 	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|GitDoors|ReadsInAHome|HomeWithoutNamespaces)' ./cmd/toold
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.

@@ -13,15 +13,13 @@ import (
 	"testing"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/tools/tooltest"
 )
 
 // TestDependencyIsSerial runs made-up turns twice: in the dependency order, and one by one in a copy of the workspace. With
 // TOOLD_ALL it tries 10,000 turns, else 200.
 func TestDependencyIsSerial(t *testing.T) {
-	turns := 200
-	if os.Getenv("TOOLD_ALL") != "" {
-		turns = 10_000
-	}
+	turns := tooltest.Times(200, 10_000)
 	const sessions = 4
 	for n := range sessions {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

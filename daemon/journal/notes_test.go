@@ -15,7 +15,7 @@ import (
 // TestNotes compares what is known of calls with a map, while records come and are dropped, state is kept without records, the log
 // is read by prefix, and the store is opened again.
 func TestNotes(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		dir := t.TempDir()
 		s := open(t, dir)

@@ -316,10 +316,7 @@ func (c *changing) differs(in Input, plain bool, files *tooltest.Files, box *san
 func TestMemoryIsNoticedByNobody(t *testing.T) {
 	_, runner := onlyRipgrep(t)
 	box := &sandbox.Box{Runner: runner}
-	rounds, each := 250, 8
-	if testing.Short() {
-		rounds = 40
-	}
+	rounds, each := tooltest.Times(50, 250), 8
 	seed := uint64(time.Now().UnixNano())
 	c := &changing{t: t, rand: rand.New(rand.NewPCG(seed, 1)), root: t.TempDir()}
 	c.git("init", "-q", "-b", "main")

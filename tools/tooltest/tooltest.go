@@ -26,6 +26,14 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
+// Times returns how often a test tries something that takes long: few times, or, with TOOLD_ALL, as often as it is to be tried.
+func Times(few, all int) int {
+	if os.Getenv("TOOLD_ALL") != "" {
+		return all
+	}
+	return few
+}
+
 // A Case is one valid input, and the files that it meets. In Input and in the names and contents of Files, $ROOT
 // stands for the workspace's root.
 type Case struct {
