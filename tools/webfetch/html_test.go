@@ -35,7 +35,7 @@ func TestHostilePages(t *testing.T) {
 		"ends of nothing":             r("a</x>", 60_000),
 		"scripts":                     r("a<script></script>", 40_000),
 		"attributes":                  "<a " + r("b ", 200_000),
-		"many words": r("<p>some words of a page, as many pages have them", 100_000),
+		"many words":                  r("<p>some words of a page, as many pages have them", 100_000),
 		"a list that begins far away": "<ol start=999999999999999999>" + r("<li>x", 30_000),
 	} {
 		text, _, cut := markdown([]byte(page), somewhere)
