@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,10 @@ func series(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 // without its input.
 func TestMetrics(t *testing.T) {
 	h := prepare(t)
+	hook := `{"hooks": {"PreToolUse": [{"matcher": "Read", "hooks": [{"type": "command", "command": "true"}]}]}}`
+	if err := os.WriteFile(h.settings, []byte(hook), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	config := h.config()
 	core, logged := observer.New(zap.InfoLevel)
 	config.Metrics, config.Log = telemetry.NewMetrics(), zap.New(core)
@@ -75,7 +80,7 @@ func TestMetrics(t *testing.T) {
 		"toold_calls_total{outcome=invalid,tool=unknown}": 1, "toold_calls_total{outcome=ok,tool=Write}": 1,
 		"toold_calls_total{outcome=denied,tool=Write}": 1, "toold_calls_total{outcome=ok,tool=client}": 1,
 		"toold_call_seconds{phase=ask,tool=Write}": 2, "toold_call_seconds{phase=run,tool=Write}": 1,
-		"toold_call_seconds{phase=wait,tool=Read}": 1, "toold_call_seconds{phase=hooks,tool=Read}": 0,
+		"toold_call_seconds{phase=wait,tool=Read}": 1, "toold_call_seconds{phase=hooks,tool=Read}": 1, "toold_call_seconds{phase=hooks,tool=Write}": 0,
 		"toold_questions_total{decision=allowed}": 1, "toold_questions_total{decision=denied}": 1,
 		"toold_questions_total{decision=withdrawn}": 0, "toold_questions_open{}": 0, "toold_calls_running{}": 0,
 		"toold_sessions{state=attached}": 1, "toold_sandbox_denials_total{kind=write}": 0, "toold_servers{kind=mcp,state=ready}": 0,
