@@ -81,7 +81,7 @@ func clientToolOf(wire *tooldv1.ClientTool) (o *clientTool, why string) {
 	}
 	effects := tools.Effects{}
 	if !wire.GetReadOnly() {
-		effects = tools.Effects{External: "the client", Opaque: true, Reason: "it is a tool of the client's own"}
+		effects = tools.Effects{External: "the client", Opaque: true, StartsNone: true, Reason: "it is a tool of the client's own"}
 	}
 	schema := cmp.Or(wire.GetInputSchemaJson(), `{"type":"object"}`)
 	o = &clientTool{shape: fmt.Sprint(wire.GetReadOnly(), schema)}

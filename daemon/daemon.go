@@ -153,7 +153,7 @@ func (d *Daemon) openSettings() error {
 	d.limits = now.Limits
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
 	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
-	d.shares, d.ledger = newShares(d.limits.MaxRunningCalls), newLedger(d.limits, d.reclaimer.released)
+	d.shares, d.ledger = newShares(d.limits), newLedger(d.limits, d.reclaimer.released)
 	d.reclaimer.searches = index.NewSet(d.limits.SearchBytes)
 	d.life.closers = append(d.life.closers, d.reclaimer.searches.Close)
 	limitMemory(d.limits)

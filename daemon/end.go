@@ -89,7 +89,7 @@ func (rec *recorder) Start(c *pipeline.Call, started pipeline.Started) error {
 	e.State = before.state()
 	var pending *journal.Pending // nil: the record is postponed
 	rec.s.updateBehind(func(its *state) {
-		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row, recording: before.recording}
+		its.ledger.live[c.Key] = &live{use: &c.Use, since: time.Now(), kept: before.row, recording: before.recording, loads: started.Loads || its.ledger.insideLoad(&c.Use)}
 		if rec.s.mayPostponeStart(c, started.Tier, its.ledger.turns[c.Use.Turn]) {
 			its.ledger.postpone(e, rec.s.flushLater)
 			return

@@ -28,6 +28,7 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/gate"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/fault"
 )
@@ -72,7 +73,8 @@ func (x *sessionSet) crowding(who access.Principal) (oldest string, err error) {
 
 // shares are the schedulers of principals. Their methods are safe for concurrent use.
 type shares struct {
-	slots int // of each: limits.max_running_calls
+	slots int        // of each: limits.max_running_calls
+	host  *gate.Gate // of all together
 
 	mu      sync.Mutex // guards the rest
 	of      map[access.Principal]*share
@@ -84,7 +86,10 @@ type share struct {
 	queues int // that have not been released
 }
 
-func newShares(slots int) *shares { return &shares{slots: slots, of: map[access.Principal]*share{}} }
+func newShares(limits settings.Limits) *shares {
+	host := gate.New(gate.Config{Slots: limits.Host.RunningCalls, Patience: limits.Host.Wait})
+	return &shares{slots: limits.MaxRunningCalls, host: host, of: map[access.Principal]*share{}}
+}
 
 // queue makes the queue of a session. It is released when the session has finished.
 func (x *shares) queue(who access.Principal) *scheduler.Queue {
@@ -131,6 +136,7 @@ func (x *shares) drain(cause error) {
 		x.drained = cause
 	}
 	x.mu.Unlock()
+	x.host.Shut(cause)
 	for _, own := range x.all() {
 		own.Drain(cause)
 	}
@@ -382,6 +388,21 @@ func (i *intake) Pace(ctx context.Context, c *pipeline.Call) error {
 		return fmt.Errorf("waiting for its place: %w", err)
 	}
 	return nil
+}
+
+// Enter has the call enter the machine's gate. A call that is nested in one that is inside runs in that
+// one's place, since that may be waiting for it.
+func (i *intake) Enter(c *pipeline.Call) *gate.Pass {
+	if c.Use.Parent != "" && view(i.s, func(its *state) bool { return its.ledger.insideLoad(&c.Use) }) {
+		return nil
+	}
+	return i.s.daemon.shares.host.Enter(i.s.name)
+}
+
+// insideLoad reports whether a call is nested, at any depth, in one that has passed the machine's gate.
+func (l *ledger) insideLoad(use *pipeline.Use) bool {
+	above := l.live[l.byID[use.Parent]]
+	return use.Parent != "" && above != nil && above.loads
 }
 
 // concerns reports whether a bound is about the call: its tool, its MCP server, or a host that it

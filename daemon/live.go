@@ -20,7 +20,8 @@ type live struct {
 	recording *recording      // nil: nothing is kept while it runs
 	out       *spool.Output   // nil: nothing printed yet
 	step      tools.Step
-	steps     int // how many steps there were
+	steps     int  // how many steps there were
+	loads     bool // it has passed the machine's gate, or is a part of one that has
 }
 
 // printed is how much the call has printed, in bytes.

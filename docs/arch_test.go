@@ -109,7 +109,7 @@ var imports = map[string][]string{
 	"contrib/dist": {},
 	"daemon": {
 		"daemon/web", "daemon/telemetry", "daemon/mirror", "daemon/access", "daemon/apierror", "daemon/checkpoint", "daemon/convert", "daemon/dialect", "daemon/guard", "daemon/journal", "daemon/pool", "daemon/quota", "daemon/sealed",
-		"daemon/settings", "gen/toold/v1", "scheduler", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",
+		"daemon/settings", "gen/toold/v1", "scheduler", "scheduler/gate", "scheduler/hook", "scheduler/permission", "scheduler/pipeline", "tools",
 		"tools/exec/background", "tools/net/egress", "tools/net/forward", "tools/fault", "tools/exec/language", "tools/mcp", "tools/text/nearest",
 		"tools/fs/pathname", "tools/program", "tools/text/ellipsis", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/spool",
 		"tools/fs/index", "tools/fs/memstore", "tools/fs/workspace", "tools/media/image",
@@ -141,10 +141,11 @@ var imports = map[string][]string{
 	},
 	"gen/toold/v1":         {},
 	"scheduler":            {},
+	"scheduler/gate":       {},
 	"scheduler/hook":       {"scheduler/permission", "tools/text/ellipsis", "tools/fs/pathname", "tools/text/redact", "tools/exec/sandbox", "tools/exec/shell"},
 	"scheduler/permission": {"tools/exec/shell", "tools/fs/gitdir", "tools/fs/memstore", "tools/fs/pathname", "tools/fs/walk", "tools/text/ellipsis"},
 	"scheduler/pipeline": {
-		"scheduler", "scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
+		"scheduler", "scheduler/gate", "scheduler/hook", "scheduler/permission", "tools", "tools/text/ellipsis", "tools/fault", "tools/grep/selection",
 		"tools/fs/pathname", "tools/text/redact", "tools/fs/repo", "tools/exec/sandbox", "tools/exec/shell", "tools/exec/shell/damage", "tools/exec/spool", "tools/fs/walk",
 		"tools/fs/memstore", "tools/fs/workspace", "tools/net/egress",
 	},

@@ -160,6 +160,8 @@ type Effects struct {
 	// Opaque is set if the action starts programs whose effects are unknown. It conflicts with
 	// everything.
 	Opaque bool
+	// StartsNone is set if the programs of an Opaque action run already, or on another machine.
+	StartsNone bool
 	// Session is set if the action changes what later calls see of the session: working directory,
 	// environment, background tasks.
 	Session bool

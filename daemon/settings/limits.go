@@ -5,6 +5,7 @@ import "time"
 // Limits bound what the daemon accepts and keeps.
 type Limits struct {
 	MaxRunningCalls  int           // calls of one principal that run at once
+	Host             HostLimits    // of what takes up the machine
 	OpenCalls        int           // calls of one session that have not ended
 	Sessions         int           // open sessions of one principal
 	MessageBytes     int           // largest message taken from a client
@@ -33,6 +34,12 @@ type Limits struct {
 // HeldBytes bound what clients have the daemon hold in memory: of one session, of all sessions of one principal, and of
 // the whole daemon.
 type HeldBytes struct{ Session, Principal, All int64 }
+
+// HostLimits bound the calls of all principals that start programs and may change something.
+type HostLimits struct {
+	RunningCalls int           // at once
+	Wait         time.Duration // how long a call waits to be one of them
+}
 
 // Default returns the limits of a daemon without settings.
 func Default() (l Limits) {

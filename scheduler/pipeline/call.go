@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toold/toold/scheduler/gate"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
@@ -66,6 +67,9 @@ type Turns interface {
 	// Pace waits until the rate limits of the settings let the call begin. The error is a
 	// *fault.Error if it may not begin at all, and otherwise the cause of ctx.
 	Pace(context.Context, *Call) error
+	// Enter has the call enter the machine's gate, or queue there. nil: it is inside already, as a
+	// part of another call.
+	Enter(*Call) *gate.Pass
 }
 
 // An Asker asks clients questions.
@@ -377,7 +381,7 @@ func recordStart(ctx context.Context, c *Call, tier sandbox.Tier) error {
 	c.started.Store(true)
 	err := context.Cause(ctx)
 	if err == nil {
-		err = c.session.Start(c, Started{Tier: tier, Verdict: c.verdict})
+		err = c.session.Start(c, Started{Tier: tier, Verdict: c.verdict, Loads: c.order.loads})
 	}
 	c.started.Store(err == nil)
 	return err

@@ -35,6 +35,7 @@ type Withdrawn struct{ QuestionID, Reason string }
 type Started struct {
 	Tier    sandbox.Tier       // of its processes; empty: it starts none
 	Verdict permission.Verdict // Ask: the user was asked and said yes
+	Loads   bool               // it has passed the machine's gate
 }
 
 // Ended is the result of a call, and its last event: nothing follows it for that call.

@@ -122,6 +122,9 @@ func refused(ctx context.Context, err error) Ended {
 	if cause := context.Cause(ctx); cause != nil {
 		return NotStarted(cause)
 	}
+	if stop, is := errors.AsType[*Stop](err); is {
+		return NotStarted(stop)
+	}
 	return Refuse(err)
 }
 

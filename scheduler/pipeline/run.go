@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toold/toold/scheduler/gate"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
@@ -32,7 +33,7 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	c.ahead.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.order = order{outside, alone}
+	c.order = order{outside: outside, alone: alone}
 	c.usage.spent(Waiting, c.accepted, c.accepted)
 	env, rights := c.session.Begin(c)
 	c.rights, c.rights.fresh = rights, true
@@ -55,10 +56,12 @@ func (c *Call) Skip(cause error) {
 	c.session.Skipped(c, ended)
 }
 
-// An order is what the scheduler offers a call that runs.
+// An order is what the scheduler offers a call that runs, and the call's place among those that take up the machine.
 type order struct {
 	outside func(wait func()) error
 	alone   func() error
+	loads   bool       // it is among them, or waits to be
+	pass    *gate.Pass // nil: it has no place of its own there
 }
 
 func (c *Call) way(ctx context.Context, env *tools.Env) (ended Ended) {
@@ -68,6 +71,7 @@ func (c *Call) way(ctx context.Context, env *tools.Env) (ended Ended) {
 		}
 		ended.Usage = c.usage.Usage
 	}()
+	defer c.order.leave()
 	if err := c.permit(ctx, env); err != nil {
 		c.notifyDenied(env, err)
 		return refused(ctx, err)
@@ -113,9 +117,13 @@ func (c *Call) permit(ctx context.Context, env *tools.Env) error {
 			if v.Decision == permission.Allow {
 				c.session.Withdraw(c, "the question is no longer needed")
 			}
-			return nil
+			if waited, err := c.order.admit(ctx, c); err != nil || !waited {
+				return err
+			}
+			continue
 		case permitted:
 			c.files.Release()
+			c.order.leave()
 			since := time.Now()
 			err := c.order.alone()
 			c.usage.spent(Waiting, c.accepted, since)
@@ -194,6 +202,7 @@ func (c *Call) question(v permission.Verdict) Question {
 // the question, or the one that the input of the answer would have led to.
 func (c *Call) ask(ctx context.Context, q Question) (yes *Question, err error) {
 	c.files.Release()
+	c.order.leave()
 	var input string
 	since := time.Now()
 	if gone := c.order.outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
@@ -231,6 +240,7 @@ func (c *Call) replace(input json.RawMessage) error {
 
 // act records the start and runs the action under its time limit.
 func (c *Call) act(ctx context.Context, env *tools.Env) Ended {
+	defer c.order.leave()
 	phase := trace.StartRegion(ctx, "policy")
 	confined, err := c.enclose(ctx, env)
 	phase.End()

@@ -103,7 +103,7 @@ func typedEffects(in typedInput) tools.Effects {
 		return tools.Effects{State: "cursors"}
 	}
 	e := tools.Effects{
-		Opaque: true, Session: true, Reason: "a program gets what is typed",
+		Opaque: true, StartsNone: true, Session: true, Reason: "a program gets what is typed",
 		Unknown: shell.Unknown{Cause: "what the program does with the typed text is not known"},
 	}
 	if in.analysis.Err == nil {

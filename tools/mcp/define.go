@@ -84,7 +84,7 @@ func defineOne(e Entry, name string, t *sdk.Tool, call caller) (tools.Tool, erro
 		spec.OnInterrupt = tools.Stop
 	}
 	// Whatever the hint is, the server acts outside the daemon, and permission is decided by that.
-	effects := tools.Effects{External: e.Name, Opaque: !hints.ReadOnlyHint, Reason: "it is carried out by the MCP server " + e.Name}
+	effects := tools.Effects{External: e.Name, Opaque: !hints.ReadOnlyHint, StartsNone: e.transport() != Stdio, Reason: "it is carried out by the MCP server " + e.Name}
 	funcs := tools.Funcs[json.RawMessage]{
 		Effects: func(json.RawMessage) tools.Effects { return effects },
 		Run: func(ctx context.Context, env *tools.Env, input json.RawMessage) (tools.Result, error) {
