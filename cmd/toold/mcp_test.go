@@ -157,6 +157,22 @@ func TestMCPTools(t *testing.T) {
 	}
 }
 
+// TestMCPTrace: what an MCP client traces a call under reaches the MCP server behind the daemon.
+func TestMCPTrace(t *testing.T) {
+	t.Parallel()
+	environ, ws := home(t)
+	put(t, filepath.Join(ws, ".toold", "settings.json"), `{"mcpServers": {"kit": {"command": "`+kitPath(t)+`"}}}`)
+	p := joinMCP(t, environ, ws, peerOptions{args: []string{"--trust", "--mode", "bypassPermissions"}})
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for !strings.Contains(textOf(p.call("ToolSearch", map[string]any{"query": "select:mcp__kit__get_issue"})), "Gives an issue") { // the server starts
+	}
+	result, err := p.CallTool(t.Context(), &mcp.CallToolParams{Name: "mcp__kit__get_issue", Arguments: map[string]any{"number": 1}, Meta: mcp.Meta{"traceparent": trace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ended(result, "ok", "done under "+trace)
+}
+
 // TestMCPBlocks: what is not text comes in its own kind of block.
 func TestMCPBlocks(t *testing.T) {
 	t.Parallel()

@@ -367,6 +367,11 @@ func kit() {
 	}
 }
 
-func answers[In any](context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, any, error) {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
+// answers says that the call is done, and what it is traced under.
+func answers[In any](_ context.Context, request *mcp.CallToolRequest, _ In) (*mcp.CallToolResult, any, error) {
+	said := "done"
+	if trace, is := request.Params.Meta["traceparent"].(string); is {
+		said += " under " + trace
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil, nil
 }
