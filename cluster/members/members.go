@@ -40,6 +40,7 @@ type Node struct {
 	Version  string `json:"version"`
 	Draining bool   `json:"draining"` // it takes no workspace that it does not have
 	Load     Load   `json:"load"`
+	Ended    string `json:"ended,omitempty"` // what its last drain has ended, one thing on each line
 }
 
 // Config is what Members needs. The intervals have defaults.

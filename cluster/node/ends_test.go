@@ -85,6 +85,32 @@ func TestRestored(t *testing.T) {
 	}
 }
 
+// TestDrainNamesWhatItEnds: a background task, and a call that takes longer than the drain waits. Their sessions go on.
+func TestDrainNamesWhatItEnds(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	a, b := c.start("a", func(config *node.Config) { config.Drain = 100 * time.Millisecond }), c.start("b")
+	k := a.attach(0)
+	k.use("1", "Bash", `{"command": "sleep 1000", "run_in_background": true}`)
+	wantStart(t, k.result("1"), "OK")
+	k.bash("2", "sleep 2000")
+	k.started("2")
+	a.SetDraining(true)
+	_ = k.end()
+	if err := a.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	task, call, _ := strings.Cut(a.Ended(), "\n")
+	if !strings.HasPrefix(task, "w of alice, session s: background task ") || !strings.HasSuffix(task, ": sleep 1000") {
+		t.Errorf("the task is named %q", task)
+	}
+	if !strings.HasPrefix(call, "w of alice, session s: call 2: ") || !strings.HasSuffix(call, "(sleep 2000)") {
+		t.Errorf("the call is named %q", call)
+	}
+	again := b.attach(k.last)
+	again.bash("3", "echo goes on")
+	wantStart(t, again.result("3"), "OK goes on")
+}
+
 // TestDeleted: a workspace is deleted while a client uses it. Its owner loses it and keeps nothing, no other takes it, and a
 // name that may be used again begins with an empty workspace.
 func TestDeleted(t *testing.T) {

@@ -28,9 +28,10 @@ type mirrorServer struct {
 	served chan struct{}
 	fenced chan struct{} // closed when another has taken the workspace over
 
-	turn  sync.Mutex // held while something is appended
-	group uint64     // of the last request that was stored; guarded by turn, as count
-	count uint64     // requests that were stored
+	turn        sync.Mutex                 // held while something is appended
+	group       uint64                     // of the last request that was stored; guarded by turn, as count
+	count       uint64                     // requests that were stored
+	interrupted func(session, call string) // nil: nobody asks
 
 	mu    sync.Mutex // guards the rest
 	since time.Time  // when the request that is under way came; zero: none is
@@ -109,7 +110,7 @@ func (m *mirrorServer) AppendChanges(ctx context.Context, request *tooldv1.Appen
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if err := m.append(request.GetGroup(), payload); err != nil {
+	if err := m.append(request, payload); err != nil {
 		m.fail(err)
 		<-ctx.Done() // until the daemon is dead
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -117,19 +118,20 @@ func (m *mirrorServer) AppendChanges(ctx context.Context, request *tooldv1.Appen
 	return &tooldv1.AppendChangesResponse{}, nil
 }
 
-func (m *mirrorServer) append(group uint64, payload []byte) error {
+func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []byte) error {
 	m.begin(time.Now()) // also while a snapshot is appended
 	defer m.begin(time.Time{})
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if group <= m.group {
+	if request.GetGroup() <= m.group {
 		return nil
 	}
 	if err := m.lease.Append(m.lost, payload); err != nil { // not the request's context: the daemon waits for as long as it lives
 		return err
 	}
-	m.group = group
+	m.group = request.GetGroup()
 	m.count++
+	m.look(request.GetChanges())
 	return nil
 }
 

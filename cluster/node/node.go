@@ -65,6 +65,7 @@ type Node struct {
 
 	mu    sync.Mutex
 	units map[log.Workspace]*unit // those that are here, or are being taken over or given up
+	ended []string                // what the last drain has ended
 }
 
 // Open returns a node with no workspaces. It fails where the program cannot run in a container: such a node would take workspaces
@@ -155,6 +156,9 @@ func (n *Node) SetDraining(drain bool) {
 	if n.draining.Swap(drain) == drain || !drain {
 		return
 	}
+	n.mu.Lock()
+	n.ended = nil
+	n.mu.Unlock()
 	for _, u := range n.all() {
 		n.working.Go(u.giveUp)
 	}

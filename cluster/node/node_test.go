@@ -276,6 +276,9 @@ func TestDrained(t *testing.T) {
 	k.started("2")
 	a.SetDraining(true)
 	wantStart(t, k.result("2"), "OK slow")
+	if ended := a.Ended(); ended != "" {
+		t.Errorf("%q is said to be ended", ended)
+	}
 	if err := k.end(); status.Code(err) != codes.Unavailable {
 		t.Errorf("the stream has ended with %v", err)
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"iter"
 	"net"
 	"os"
 	"path/filepath"
@@ -241,6 +242,7 @@ func (u *unit) serve() {
 		case <-asked:
 			asked = nil
 			u.refuse()
+			u.nameWhatEnds()
 			u.container.Terminate()
 			limit := time.AfterFunc(u.node.Drain+endTime, u.container.Kill) // the daemon itself stops calls after Drain
 			defer limit.Stop()
@@ -342,19 +344,32 @@ func (u *unit) saveAtEnd() error {
 func (u *unit) atRest(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request := &tooldv1.ListSessionsRequest{}
-	for {
-		list, err := tooldv1.NewSessionServiceClient(u.conn).ListSessions(ctx, request)
-		if err != nil {
+	for s, err := range u.sessions(ctx) {
+		if err != nil || s.GetOpenCalls() > 0 || len(s.GetBackgroundTasks()) > 0 {
 			return false
 		}
-		for _, s := range list.GetSessions() {
-			if s.GetOpenCalls() > 0 || len(s.GetBackgroundTasks()) > 0 {
-				return false
+	}
+	return true
+}
+
+// sessions returns the daemon's sessions. It ends with the first error.
+func (u *unit) sessions(ctx context.Context) iter.Seq2[*tooldv1.Session, error] {
+	return func(yield func(*tooldv1.Session, error) bool) {
+		request := &tooldv1.ListSessionsRequest{}
+		for {
+			list, err := tooldv1.NewSessionServiceClient(u.conn).ListSessions(ctx, request)
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-		}
-		if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
-			return true
+			for _, s := range list.GetSessions() {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			if request.PageToken = list.GetNextPageToken(); request.PageToken == "" {
+				return
+			}
 		}
 	}
 }

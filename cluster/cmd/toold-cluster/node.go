@@ -108,7 +108,7 @@ func (f *nodeFlags) run() error {
 	}
 	announcing, quiet := context.WithCancel(context.Background())
 	wait, err := members.Announce(announcing, config, func() members.Node {
-		return members.Node{Name: f.name, Address: address, Version: version, Draining: n.Draining(), Load: n.Load()}
+		return members.Node{Name: f.name, Address: address, Version: version, Draining: n.Draining(), Load: n.Load(), Ended: n.Ended()}
 	})
 	defer func() { quiet(); wait() }()
 	if err != nil {

@@ -149,7 +149,8 @@ func drainCommand() *cobra.Command {
 	var stop, forget bool
 	cmd := &cobra.Command{
 		Use: "drain NODE", Short: "Have a node give up its workspaces", Args: cobra.ExactArgs(1),
-		Long: "Has a node give up its workspaces to others, and returns when it has none. It takes none until \"drain --undo\".",
+		Long: "Has a node give up its workspaces to others, and returns when it has none. It takes none until \"drain --undo\".\n\n" +
+			"Prints the background tasks that this has ended, and the calls that did not come to their end in time.",
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		return a.with(func(ctx context.Context, config members.Config, view *members.Members) error {
@@ -162,7 +163,12 @@ func drainCommand() *cobra.Command {
 			if err := members.Drain(ctx, config, args[0], !stop); err != nil || stop {
 				return err
 			}
-			return awaitDrained(view, args[0], func(left int) { fmt.Fprintf(cmd.ErrOrStderr(), "%s still has %d workspaces\n", args[0], left) })
+			left := func(n int) { fmt.Fprintf(cmd.ErrOrStderr(), "%s still has %d workspaces\n", args[0], n) }
+			ended, err := awaitDrained(view, args[0], left)
+			for line := range strings.Lines(ended) {
+				fmt.Fprintln(cmd.OutOrStdout(), "ended:", strings.TrimSpace(line))
+			}
+			return err
 		})
 	}
 	cmd.Flags().BoolVar(&stop, "undo", false, "let the node take workspaces again")
@@ -170,17 +176,18 @@ func drainCommand() *cobra.Command {
 	return a.flags(cmd)
 }
 
-// awaitDrained returns when a node has announced that it has no workspaces, or is lost.
-func awaitDrained(view *members.Members, name string, report func(left int)) error {
+// awaitDrained returns when a node has announced that it has no workspaces, or is lost. It returns what the drain has ended, one
+// thing on each line, as far as the node has announced it.
+func awaitDrained(view *members.Members, name string, report func(left int)) (ended string, err error) {
 	last := -1
 	for {
 		changed := view.Changed()
 		n, _ := view.Node(name)
 		switch {
 		case view.Suspect(name):
-			return fmt.Errorf("the node %q is lost; other nodes take its workspaces over when they are asked for", name)
+			return n.Ended, fmt.Errorf("the node %q is lost; other nodes take its workspaces over when they are asked for", name)
 		case view.Drained(name):
-			return nil
+			return n.Ended, nil
 		case n.Draining && n.Load.Workspaces != last:
 			last = n.Load.Workspaces
 			report(last)
