@@ -108,11 +108,15 @@ func (l *Log) newestOf(call uint64) uint64 {
 	return l.calls[call]
 }
 
-// pin sees that the table is in memory and keeps it there until unpin.
-func (l *Log) pin() error {
+// pin queues p, and sees that the table is in memory and stays there until unpin. Both are one step: what is queued before the
+// log is sealed is also before the report of that, or a mirror's copy would be without it.
+func (l *Log) pin(p *Pending) error {
 	return l.withCalls(func() error {
-		if l.sealed {
+		switch {
+		case l.sealed:
 			return ErrSealed
+		case !l.store.queue.put(p):
+			return ErrClosed
 		}
 		l.pins++
 		return nil

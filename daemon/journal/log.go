@@ -107,14 +107,7 @@ func (l *Log) admit(p *Pending) error {
 	if err := checkSizes(p.entries, p.state); err != nil {
 		return err
 	}
-	if err := l.pin(); err != nil {
-		return err
-	}
-	if !l.store.queue.put(p) {
-		l.unpin()
-		return ErrClosed
-	}
-	return nil
+	return l.pin(p)
 }
 
 func checkSizes(entries []Entry, state []Put) error {

@@ -201,6 +201,44 @@ func TestNothingIsShownBeforeTheMirrorHasIt(t *testing.T) {
 	}
 }
 
+// TestEntriesRaceTheSeal: what was taken before a log was sealed is before the seal in the mirror too.
+func TestEntriesRaceTheSeal(t *testing.T) {
+	var changes []journal.Change
+	s := openWith(t, journal.Config{Unsynced: true, Mirror: func(_ string, c []journal.Change) error { changes = append(changes, c...); return nil }})
+	for n := range 100 {
+		l, err := s.Create(fmt.Sprint("l", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var racing sync.WaitGroup
+		for range 16 {
+			racing.Go(func() {
+				for {
+					if _, err := l.Append(journal.Entry{Body: []byte("x")}); err != nil {
+						if !errors.Is(err, journal.ErrSealed) {
+							t.Error(err)
+						}
+						return
+					}
+				}
+			})
+		}
+		if err := l.Seal(); err != nil {
+			t.Error(err)
+		}
+		racing.Wait()
+	}
+	copied := openWith(t, journal.Config{Unsynced: true})
+	wanted := contents(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	applyAll(t, copied, changes)
+	if diff := cmp.Diff(wanted, contents(t, copied)); diff != "" {
+		t.Error("the copy differs:\n" + diff)
+	}
+}
+
 func TestApplyRefusesAHole(t *testing.T) {
 	s := openWith(t, journal.Config{})
 	applyAll(t, s, []journal.Change{{Log: "log", Created: time.Unix(1, 0), First: 5, Entries: make([]journal.Entry, 3)}})
