@@ -29,6 +29,7 @@ type nodeFlags struct {
 	common
 	name, listen, advertise, data, toold string
 	idle, outage, drain                  time.Duration
+	monitors                             []string
 	allowRoot                            bool
 }
 
@@ -51,6 +52,7 @@ func nodeCommand() *cobra.Command {
 	flags.DurationVar(&f.idle, "idle", 5*time.Minute, "how long a workspace is kept that no client uses")
 	flags.DurationVar(&f.outage, "outage", 10*time.Minute, "how long running calls go on while NATS cannot be reached")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long running calls may take when the node is drained")
+	flags.StringSliceVar(&f.monitors, "nats-monitor", nil, "monitoring addresses of NATS servers, such as http://127.0.0.1:8222: the node does not begin unless they sync each write")
 	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
 	_ = cmd.MarkFlagRequired("name")
 	return cmd
@@ -78,6 +80,9 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	defer listener.Close()
+	if err := checkServers(ctx, log, f.monitors); err != nil {
+		return err
+	}
 	conn, js, err := f.connect(id)
 	if err != nil {
 		return err
