@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -80,10 +82,7 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	defer listener.Close()
-	if err := checkServers(ctx, log, f.monitors); err != nil {
-		return err
-	}
-	conn, js, err := f.connect(id)
+	conn, js, err := f.reach(ctx, log, id)
 	if err != nil {
 		return err
 	}
@@ -121,6 +120,14 @@ func (f *nodeFlags) run() error {
 	}
 	log.Info("listening", zap.String("node", f.name), zap.String("address", address))
 	return serveNode(ctx, n, n.Server(id), listener, view, f.name, again)
+}
+
+// reach connects to NATS, unless a server is named that a cluster cannot use.
+func (f *nodeFlags) reach(ctx context.Context, log *zap.Logger, id *identity.Identity) (*nats.Conn, jetstream.JetStream, error) {
+	if err := checkServers(ctx, log, f.monitors); err != nil {
+		return nil, nil, err
+	}
+	return f.connect(id)
 }
 
 // serveNode serves until ctx ends, and then until the node has given its workspaces up.
