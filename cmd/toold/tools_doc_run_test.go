@@ -367,7 +367,7 @@ func kit() {
 	}
 }
 
-// answers says that the call is done, and what it is traced under.
+// answers returns that the call is done, and what it is traced under.
 func answers[In any](_ context.Context, request *mcp.CallToolRequest, _ In) (*mcp.CallToolResult, any, error) {
 	said := "done"
 	if trace, is := request.Params.Meta["traceparent"].(string); is {
