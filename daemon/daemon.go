@@ -66,6 +66,13 @@ type Config struct {
 	HTTP string
 	// Tracer makes spans of calls; nil: there are none.
 	Tracer telemetry.Tracer
+	// Successor returns the version of the program that is installed where this one was, once that program has confirmed that it can
+	// go on with a state of HandoverFormat. Nil: no other program can go on in this process.
+	Successor func(context.Context) (version string, err error)
+	// NotUpgraded is why the next program could not be begun, so that the one before goes on. Nil: there was nothing of that.
+	NotUpgraded error
+	// Inherited is what the program before this one has passed on; nil: there was none.
+	Inherited *Handover
 }
 
 // A Daemon serves tool calls. New makes one, Serve runs it.
@@ -120,11 +127,11 @@ func New(config Config) (*Daemon, error) {
 	d := &Daemon{
 		Config: config, started: time.Now(), grace: disconnectGrace, reclaimer: newReclaimer(),
 		sessions: sessionSet{open: map[string]*session{}, resting: map[string]*resting{}, notRestored: map[string]notRestored{}},
-		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
+		life:     lifecycle{wake: make(chan struct{}, 1), ending: make(chan struct{}), stopped: make(chan struct{}), atOnce: make(chan struct{}), restAfter: restAfter, busy: time.Now()},
 	}
 	d.status.health = health.NewServer()
 	d.rates.kept = map[rateKey]*rate.Limiter{}
-	d.sessions.d, d.life.d, d.endpoints.d, d.endpoints.dashboard.d, d.sessions.watchers.d = d, d, d, d, d
+	d.sessions.d, d.life.d, d.endpoints.d, d.endpoints.dashboard.d, d.sessions.watchers.d, d.life.upgrade.d = d, d, d, d, d, d
 	d.admission.refusals = quietly(d.Log)
 	d.openMetrics()
 	err := d.openSettings()
@@ -168,7 +175,7 @@ func (d *Daemon) openState() (err error) {
 	}
 	// The lock also means that all processes which a dead daemon was starting have come so far that
 	// they can be found.
-	if d.endpoints.lock, err = access.LockState(d.StateDir); err != nil {
+	if d.endpoints.lock, err = d.lockState(); err != nil {
 		return err
 	}
 	d.life.closers = append(d.life.closers, d.endpoints.lock.Close)
@@ -201,6 +208,14 @@ func (d *Daemon) openState() (err error) {
 	bounds := spool.Bounds{Session: d.limits.SessionOutput, Principal: d.limits.PrincipalOutput, All: d.limits.AllOutput}
 	d.outputs, err = spool.OpenStore(d.inState("sessions"), bounds, func(session string) string { return string(d.sessions.keptMeta(session).owner()) })
 	return err
+}
+
+// lockState locks the state directory, or goes on with the lock that was passed.
+func (d *Daemon) lockState() (*access.Lock, error) {
+	if d.Inherited != nil {
+		return access.TakeState(d.StateDir, d.Inherited.Passed.State)
+	}
+	return access.LockState(d.StateDir)
 }
 
 func (d *Daemon) inState(name string) string { return filepath.Join(d.StateDir, name) }
@@ -255,12 +270,15 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	return errors.Join(append(failed, d.close())...)
 }
 
-// Ending returns a channel that is closed when the shutdown begins, for whatever reason.
-func (d *Daemon) Ending() <-chan struct{} { return d.life.ending }
+// Ending returns a channel that is closed when the shutdown begins, for whatever reason. Another program that goes on is none.
+func (d *Daemon) Ending() <-chan struct{} { return d.life.stopped }
 
 // Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at
 // once.
-func (d *Daemon) Drain() { d.life.once.ending.Do(func() { close(d.life.ending) }) }
+func (d *Daemon) Drain() {
+	d.life.once.stopped.Do(func() { close(d.life.stopped) })
+	d.life.once.ending.Do(func() { close(d.life.ending) })
+}
 
 // Stop ends running calls now. It returns at once.
 func (d *Daemon) Stop() {

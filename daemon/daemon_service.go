@@ -96,6 +96,9 @@ func (d *Daemon) healthNow() *tooldv1.Health {
 // that are not back yet.
 func (d *Daemon) warned(who access.Principal) []settings.Warning {
 	warnings := slices.Concat(convert.Each(d.warnings, inDaemon), d.settings.Load(settings.Scope{}).Warnings)
+	if d.NotUpgraded != nil {
+		warnings = append(warnings, settings.Warning{Code: settings.NotUpgraded, Text: fmt.Sprintf("the last upgrade has failed, and the daemon goes on as it was: %v", d.NotUpgraded)})
+	}
 	if err := d.journal.Damaged(); err != nil {
 		warnings = append(warnings, inDaemon(fmt.Sprintf("a part of the journal cannot be read (%v): restart toold, and what can be read is put into a new one", err)))
 	}

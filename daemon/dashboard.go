@@ -35,7 +35,7 @@ func (b *dashboard) open() (url string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
-		return "", shuttingDown()
+		return "", b.d.life.farewell()
 	}
 	if b.url != "" {
 		return b.url, nil
@@ -46,7 +46,7 @@ func (b *dashboard) open() (url string, err error) {
 	}
 	config := web.Config{
 		Services: b.d.services(),
-		Refused:  []string{"ToolService/RunTool", "DaemonService/OpenDashboard", "DaemonService/Shutdown"},
+		Refused:  []string{"ToolService/RunTool", "DaemonService/OpenDashboard", "DaemonService/Shutdown", "DaemonService/Upgrade"},
 		Admit: func(ctx context.Context, grant web.Grant) context.Context {
 			return context.WithValue(ctx, admissionKey{}, admission{grant.Who, b.d.admission.arrivals.Add(1), grant.Opener})
 		},

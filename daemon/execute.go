@@ -49,7 +49,7 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 func (l *lifecycle) takesNew() error {
 	select {
 	case <-l.ending:
-		return shuttingDown()
+		return l.farewell()
 	default:
 		return nil
 	}

@@ -85,7 +85,7 @@ func (h *house) lives(t testing.TB) {
 func methods() (names []string) {
 	for _, service := range []grpc.ServiceDesc{tooldv1.ToolService_ServiceDesc, tooldv1.SessionService_ServiceDesc, tooldv1.DaemonService_ServiceDesc} {
 		for _, m := range service.Methods {
-			if m.MethodName != "Shutdown" {
+			if m.MethodName != "Shutdown" { // an upgrade is refused here
 				names = append(names, "/"+service.ServiceName+"/"+m.MethodName)
 			}
 		}

@@ -25,9 +25,11 @@ type lifecycle struct {
 	d         *Daemon
 	streaming sync.WaitGroup // goroutines that receive and send
 	wake      chan struct{}  // one slot: a session has set a deadline
-	ending    chan struct{}  // closed when the drain begins
+	ending    chan struct{}  // closed when the drain begins, or the next program is to go on
+	stopped   chan struct{}  // closed when the drain begins
 	atOnce    chan struct{}  // closed when running calls are to be stopped now
-	once      struct{ ending, atOnce sync.Once }
+	once      struct{ ending, stopped, atOnce sync.Once }
+	upgrade   upgrade
 	closers   []func() error // of what New has opened, in order
 	restAfter time.Duration
 
@@ -41,6 +43,10 @@ type lifecycle struct {
 func (d *Daemon) shutdown() {
 	d.status.health.Shutdown()
 	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
+	if d.life.upgrade.handover != nil {
+		cause.Reason = "the daemon is being upgraded"
+		d.endpoints.leave()
+	}
 	d.shares.drain(cause)
 	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)
 	var waiting sync.WaitGroup
@@ -54,7 +60,9 @@ func (d *Daemon) shutdown() {
 		cancel()
 	}
 	waiting.Wait()
-	d.Stop()
+	if d.life.upgrade.handover == nil {
+		d.Stop()
+	}
 	var sessions sync.WaitGroup
 	d.sessions.making.Lock() // no other is made from now on
 	open := d.sessions.all()
@@ -70,6 +78,16 @@ func (d *Daemon) shutdown() {
 	d.server.GracefulStop()
 }
 
+// farewell is the error for a stream that comes or is there when this program ends.
+func (l *lifecycle) farewell() *apierror.Error {
+	select {
+	case <-l.stopped:
+		return shuttingDown()
+	default:
+		return upgrading()
+	}
+}
+
 // shuttingDown is the error for a stream that comes or is there when the daemon ends.
 func shuttingDown() *apierror.Error {
 	return apierror.New(codes.Unavailable, "shutting_down", "The daemon is shutting down. Connect again: it starts again.")
@@ -81,7 +99,7 @@ func (at *attachments) leave(cause error) {
 		return
 	}
 	for _, stream := range at.attached() {
-		stream.finish(apierror.New(codes.Unavailable, "shutting_down", "The daemon has shut down. Connect again: it starts again, and the session is still there."))
+		stream.finish(at.s.daemon.life.farewell())
 	}
 	close(at.s.gone)
 }

@@ -214,6 +214,7 @@ type endpoints struct {
 	mu        sync.Mutex          // guards the rest
 	listeners []*tooldv1.Listener // none before Serve
 	sockets   []*access.Socket    // those that are Unix sockets
+	tcp       []*access.TCPListener
 }
 
 // listenOn notes where the daemon listens, for its clients and in the lock of the state directory.
@@ -225,6 +226,7 @@ func (e *endpoints) listenOn(listeners []net.Listener) {
 		switch l := listener.(type) {
 		case *access.TCPListener:
 			wire = &tooldv1.Listener{Address: "tcp://" + l.Addr().String(), Tls: l.TLS()}
+			e.tcp = append(e.tcp, l)
 		case *access.Socket:
 			e.sockets = append(e.sockets, l)
 			if err := e.lock.Record(l.Path()); err != nil {

@@ -94,7 +94,7 @@ func (o *overview) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-o.daemon.life.ending:
-			return shuttingDown()
+			return o.daemon.life.farewell()
 		case <-tick.C:
 			if err := o.sendChanges(); err != nil {
 				return err

@@ -31,7 +31,7 @@ func (g *Gateway) serve(client grpc.ServerStream) error {
 	switch name {
 	case tooldv1.DaemonService_Shutdown_FullMethodName:
 		return apierror.New(codes.PermissionDenied, "not_local", "A cluster cannot be ended through a gateway.")
-	case tooldv1.SessionService_WatchSessions_FullMethodName, tooldv1.DaemonService_OpenDashboard_FullMethodName:
+	case tooldv1.SessionService_WatchSessions_FullMethodName, tooldv1.DaemonService_OpenDashboard_FullMethodName, tooldv1.DaemonService_Upgrade_FullMethodName:
 		return apierror.New(codes.Unimplemented, "not_served", "A gateway does not serve %s.", name)
 	case tooldv1.DaemonService_GetInfo_FullMethodName:
 		return answer(client, &tooldv1.GetInfoRequest{}, g.getInfo)

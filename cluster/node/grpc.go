@@ -67,8 +67,8 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	switch {
 	case call.Workspace == "":
 		return apierror.Invalidf("no_workspace", "", "The request names no workspace.")
-	case method == tooldv1.DaemonService_Shutdown_FullMethodName:
-		return apierror.New(codes.PermissionDenied, "shutdown_refused", "A node's daemons are not ended by clients.")
+	case method == tooldv1.DaemonService_Shutdown_FullMethodName, method == tooldv1.DaemonService_Upgrade_FullMethodName:
+		return apierror.New(codes.PermissionDenied, "shutdown_refused", "A node's daemons are neither ended nor upgraded by clients.")
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)

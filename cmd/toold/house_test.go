@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,12 +51,17 @@ func newHouse(t *testing.T, files map[string]string) *house {
 // start runs the daemon, and returns when it listens and the house is connected to it.
 func (h *house) start(t *testing.T, root string) {
 	t.Helper()
+	h.begin(t, self(t, context.Background(), h.environ, h.dir, "serve", "--managed-settings", "managed", "--root", root))
+}
+
+// begin does so with a command of its own.
+func (h *house) begin(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	log, err := os.Create(h.logFile())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := self(t, context.Background(), h.environ, h.dir, "serve", "--managed-settings", "managed", "--root", root)
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {

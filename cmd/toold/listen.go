@@ -25,8 +25,8 @@ func (f *listening) add(cmd *cobra.Command) {
 	flags.StringVar(&f.ClientCA, "client-ca", "", "authorities (PEM) whose certificates clients may show instead of a token")
 }
 
-// open opens the listener; nil: none was asked for.
-func (f *listening) open(state string) (net.Listener, error) {
+// open opens the listener, or takes over the one that was passed; nil: none was asked for.
+func (f *listening) open(state string, passed []int) (net.Listener, error) {
 	if f.Address == "" {
 		if f.Tokens+f.Cert+f.Key+f.ClientCA != "" {
 			return nil, cli.Misused("--token-file, --tls-cert, --tls-key and --client-ca are about TCP: name an address with --listen HOST:PORT")
@@ -35,6 +35,9 @@ func (f *listening) open(state string) (net.Listener, error) {
 	}
 	if f.Tokens == "" {
 		f.Tokens = filepath.Join(state, "tokens")
+	}
+	if len(passed) > 0 {
+		f.Passed = passed[0]
 	}
 	return access.ListenTCP(f.TCP)
 }

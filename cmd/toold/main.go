@@ -94,7 +94,7 @@ func (s *app) root() *cobra.Command {
 		s.runCommand(), s.callCommand(), s.toolsCommand(), s.sessionsCommand(), s.attachCommand(), s.outputCommand(),
 		records.Command(s.daemon), s.serveCommand(), s.startCommand(), s.stopCommand(), s.statusCommand(), s.versionCommand(),
 		demo.Command(s.daemon), s.explainCommand(), s.settingsCommand(), s.trustCommand(), diff,
-		changes.UndoCommand(s.daemon), s.mcpCommand(), s.stdioCommand(), s.answerCommand(), s.cancelCommand(), s.closeCommand(), manCommand(), s.doctorCommand(), s.dashboardCommand(),
+		changes.UndoCommand(s.daemon), s.mcpCommand(), s.stdioCommand(), s.answerCommand(), s.cancelCommand(), s.closeCommand(), manCommand(), s.upgradeCommand(), s.doctorCommand(), s.dashboardCommand(),
 	)
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.Version = versionLine()

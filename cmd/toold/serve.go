@@ -41,6 +41,7 @@ type serving struct {
 	mirror                 string // a socket; empty: the journal has no mirror
 	metrics                string // an address; empty: the metrics are served nowhere
 	trace                  string // empty: none
+	canTakeOver            int    // the format of a handover; 0: it is not asked about
 }
 
 func (s *app) serveCommand() *cobra.Command {
@@ -69,12 +70,17 @@ func (s *app) serveCommand() *cobra.Command {
 	_ = flags.MarkHidden("ready-fd")
 	flags.StringVar(&f.trace, "trace", "", "write a trace of the Go runtime to this file, with the phases of each call as regions")
 	_ = flags.MarkHidden("trace")
+	flags.IntVar(&f.canTakeOver, "can-take-over", 0, "tell whether this program could go on for a daemon with these arguments, and end")
+	_ = flags.MarkHidden("can-take-over")
 	return cmd
 }
 
 func (s *app) serve(f serving) error {
+	if f.canTakeOver != 0 {
+		return f.answerTakeOver(s.Stdout)
+	}
 	var ready *os.File // nil: no process waits for it
-	if f.readyFD > 0 {
+	if _, goesOn := os.LookupEnv(takeOverVariable); f.readyFD > 0 && !goesOn {
 		syscall.CloseOnExec(f.readyFD) // no process that the daemon starts may hold it open
 		ready = os.NewFile(uintptr(f.readyFD), "readiness")
 	}
@@ -103,17 +109,18 @@ func announce(ready *os.File, text string) {
 	_ = ready.Close()
 }
 
+// serveUntilDone serves until the daemon has ended. For an upgrade the installed program goes on in this process; if it cannot be
+// begun, this one does.
 func (s *app) serveUntilDone(f serving, ready *os.File) error {
+	inherited, err := takeOver()
+	if err != nil {
+		return err
+	}
 	manager := takeServiceManager()
 	log, err := newLog(f.logFormat)
 	if err != nil {
 		return err
 	}
-	traced, err := startTrace(f.trace)
-	if err != nil {
-		return err
-	}
-	defer traced()
 	root, err := servedRoot(f.root)
 	if err != nil {
 		return err
@@ -121,36 +128,61 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 	if err := f.settings.absolute(); err != nil {
 		return fmt.Errorf("the settings cannot be found: %w", err)
 	}
-	log = daemon.Redacted(log, f.settings.user, f.settings.managed)
-	// The lock comes first: what a dead daemon left must not be swept while another one lives.
-	listener, err := s.socket()
+	next, err := newSuccessor(manager.variables())
 	if err != nil {
-		return err
+		return fmt.Errorf("this program's own file cannot be found: %w", err)
 	}
-	listeners, places := []net.Listener{listener}, []string{s.daemon.Socket}
-	state, err := filepath.Abs(cmp.Or(f.state, s.daemon.StateDir()))
-	var tcp net.Listener
-	if err == nil {
-		tcp, err = f.tcp.open(state)
+	p := program{app: s, serving: f, manager: manager, next: next, ready: ready}
+	p.config = daemon.Config{
+		Tools: toolset(f.settings), Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
+		Log: daemon.Redacted(log, f.settings.user, f.settings.managed), IdleExit: f.idleExit, HTTP: f.http, Successor: next.ask, Inherited: inherited,
 	}
-	if tcp != nil {
-		listeners, places = append(listeners, tcp), append(places, f.tcp.said(tcp))
+	for {
+		handover, err := p.serve()
+		if err != nil || handover == nil {
+			return err
+		}
+		err = next.begin(handover)
+		p.config.Log.Error("the installed program could not be begun: this one goes on", zap.Error(err))
+		p.config.Inherited, p.config.NotUpgraded = handover, err
 	}
-	var d *daemon.Daemon
-	config := daemon.Config{
-		Tools: toolset(f.settings), StateDir: state, Root: root, Version: version, UserSettings: f.settings.user, ManagedDir: f.settings.managed,
-		Log: log, IdleExit: f.idleExit, HTTP: f.http,
+}
+
+// A program is this program as a daemon.
+type program struct {
+	*app
+	serving
+	manager serviceManager
+	next    *successor
+	ready   *os.File // nil: no process waits for it
+	config  daemon.Config
+}
+
+// serve serves until the daemon ends, or is to go on as another program with what serve returns.
+func (p *program) serve() (*daemon.Handover, error) {
+	traced, err := startTrace(p.trace)
+	if err != nil {
+		return nil, err
 	}
+	defer traced()
+	// The lock comes first: what a dead daemon left must not be swept while another one lives.
+	listeners, places, err := p.listen()
+	if err != nil {
+		return nil, err
+	}
+	config := p.config
+	config.StateDir, err = filepath.Abs(cmp.Or(p.state, p.daemon.StateDir()))
 	release := func() {}
-	if err == nil && f.mirror != "" {
-		release, err = mirrored(&config, f.mirror)
+	if err == nil && p.mirror != "" {
+		release, err = mirrored(&config, p.mirror)
 		defer release()
 	}
 	if err == nil {
 		var end func()
-		end, err = f.observed(&config)
+		end, err = p.observed(&config)
 		defer end()
 	}
+	var d *daemon.Daemon
 	if err == nil {
 		d, err = daemon.New(config)
 	}
@@ -158,11 +190,36 @@ func (s *app) serveUntilDone(f serving, ready *os.File) error {
 		for _, l := range listeners {
 			err = errors.Join(err, l.Close())
 		}
-		return err
+		return nil, err
 	}
 	stop := func() { d.Stop(); release() }
-	supervise := func(ctx context.Context) { manager.supervise(ctx, s.daemon.Socket, d.Ending()) }
-	return s.serveOn(listeners, places, d, stop, supervise, log, ready)
+	err = p.serveOn(listeners, places, d, stop)
+	return d.Handover(), err
+}
+
+// listen opens the listeners, or takes over those of the program before.
+func (p *program) listen() (listeners []net.Listener, places []string, err error) {
+	var passed access.Passed
+	if p.config.Inherited != nil {
+		passed = p.config.Inherited.Passed
+	}
+	socket, err := p.socket(passed.Sockets)
+	if err != nil {
+		return nil, nil, err
+	}
+	listeners, places = []net.Listener{socket}, []string{p.daemon.Socket}
+	state, err := filepath.Abs(cmp.Or(p.state, p.daemon.StateDir()))
+	var tcp net.Listener
+	if err == nil {
+		tcp, err = p.tcp.open(state, passed.TCP)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, socket.Close())
+	}
+	if tcp != nil {
+		listeners, places = append(listeners, tcp), append(places, p.tcp.said(tcp))
+	}
+	return listeners, places, nil
 }
 
 // observed has the daemon serve metrics and make spans, as far as that was asked for, until end is called.
@@ -190,9 +247,8 @@ func mirrored(config *daemon.Config, socket string) (release func(), err error) 
 	return func() { _ = client.Close() }, nil
 }
 
-// serveOn serves on the listeners, which are at those places. The first signal drains the daemon, the second calls stop. supervise
-// runs beside the daemon, until its context ends.
-func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, stop func(), supervise func(context.Context), log *zap.Logger, ready *os.File) error {
+// serveOn serves on the listeners, which are at those places. The first signal drains the daemon, the second calls stop.
+func (p *program) serveOn(listeners []net.Listener, places []string, d *daemon.Daemon, stop func()) error {
 	signals := make(chan os.Signal, 2) // two: the second must not be lost behind the first
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
@@ -200,18 +256,18 @@ func (s *app) serveOn(listeners []net.Listener, places []string, d *daemon.Daemo
 	defer ended()
 	var beside sync.WaitGroup
 	beside.Go(func() { obey(signals, serving.Done(), d.Drain, stop) })
-	beside.Go(func() { supervise(serving) })
-	log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
-	if ready == nil {
+	beside.Go(func() { p.manager.supervise(serving, p.daemon.Socket, d.Ending()) })
+	p.config.Log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
+	if p.ready == nil && p.config.Inherited == nil {
 		for _, place := range places {
-			fmt.Fprintf(s.Stdout, "toold %s listens on %s\n", version, place)
+			fmt.Fprintf(p.Stdout, "toold %s listens on %s\n", version, place)
 		}
 	}
-	announce(ready, strings.TrimSpace(connect.ReadyWord))
+	announce(p.ready, strings.TrimSpace(connect.ReadyWord))
 	err := d.Serve(listeners...)
 	ended()
 	beside.Wait()
-	log.Info("ended", zap.Error(err))
+	p.config.Log.Info("ended", zap.Error(err))
 	return err
 }
 

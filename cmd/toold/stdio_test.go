@@ -218,7 +218,7 @@ func TestStdioServesEveryMethod(t *testing.T) {
 		t.Fatalf("%d methods", len(methods))
 	}
 	for _, method := range methods {
-		if method == "DaemonService/Shutdown" {
+		if method == "DaemonService/Shutdown" || method == "DaemonService/Upgrade" { // which end what is asked
 			continue
 		}
 		c.request(method, method, "{}")

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"time"
@@ -21,19 +22,28 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// socket returns the listener for the Unix socket: the one that this process was handed (sd_listen_fds(3)), which then is the
-// daemon's socket, or a new one. What this process starts is handed neither the socket nor the variables that name it.
-func (s *app) socket() (net.Listener, error) {
+// socket returns the listener for the Unix socket: the one that the program before has passed, or that this process was handed
+// (sd_listen_fds(3)), which then is the daemon's socket, or a new one. What this process starts is handed neither the socket nor the
+// variables that name it.
+func (p *program) socket(passed []access.PassedSocket) (net.Listener, error) {
+	if len(passed) > 0 {
+		socket, err := access.TakeSocket(passed[0])
+		if err != nil {
+			return nil, err
+		}
+		p.daemon.Socket = socket.Path()
+		return socket, nil
+	}
 	handed := activation.Files(true)
 	switch len(handed) {
 	case 0:
-		return access.Listen(s.daemon.Socket)
+		return access.Listen(p.daemon.Socket)
 	case 1:
 		socket, err := access.Adopt(handed[0])
 		if err != nil {
 			return nil, err
 		}
-		s.daemon.Socket = socket.Path()
+		p.daemon.Socket = socket.Path()
 		return socket, nil
 	}
 	for _, file := range handed {
@@ -54,6 +64,17 @@ func takeServiceManager() serviceManager {
 	_ = os.Unsetenv("NOTIFY_SOCKET")
 	m.watchdog, _ = systemd.SdWatchdogEnabled(true) // an interval that cannot be read is none
 	return m
+}
+
+// variables returns the service manager's variables for the next program of this process.
+func (m serviceManager) variables() (env []string) {
+	if m.address != "" {
+		env = append(env, "NOTIFY_SOCKET="+m.address)
+	}
+	if m.watchdog > 0 {
+		env = append(env, fmt.Sprintf("WATCHDOG_USEC=%d", m.watchdog.Microseconds()), fmt.Sprintf("WATCHDOG_PID=%d", os.Getpid()))
+	}
+	return env
 }
 
 // tell sends a state. It is lost if the service manager does not read: there is nobody else to tell.

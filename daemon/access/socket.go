@@ -138,6 +138,7 @@ type Socket struct {
 	socket  *net.UnixListener
 	made    fs.FileInfo // of the socket
 	adopted bool        // another process has made the socket
+	passed  bool        // the next program of this process goes on with it
 	closed  bool
 }
 
@@ -172,7 +173,7 @@ func (l *Socket) there() bool {
 func (l *Socket) Keep() (again bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.there() && l.lock.there() {
+	if l.closed || l.passed || l.there() && l.lock.there() {
 		return false, nil
 	}
 	if err := privateDir(filepath.Dir(l.path)); err != nil {
@@ -212,12 +213,12 @@ func (l *Socket) Path() string { return l.path }
 // Addr returns the socket's path.
 func (l *Socket) Addr() net.Addr { return l.current().Addr() }
 
-// Close ends the listener, removes the socket unless it was adopted, and releases the lock.
+// Close ends the listener, removes the socket unless it was adopted or passed, and releases the lock.
 func (l *Socket) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.socket.Close()
-	if !l.closed && !l.adopted && l.there() {
+	if !l.closed && !l.adopted && !l.passed && l.there() {
 		err = errors.Join(err, os.Remove(l.path))
 	}
 	l.closed = true

@@ -39,6 +39,8 @@ type TCP struct {
 	// ClientCA is a PEM file with the authorities whose certificates clients may show instead of a token. Empty:
 	// certificates are not requested.
 	ClientCA string
+	// Passed is a descriptor of the listener that the program before this one has passed; 0: a new one is opened at the address.
+	Passed int
 }
 
 // A TCPListener accepts connections for Daemon.Serve. Clients on it authenticate with a token or a certificate.
@@ -74,10 +76,28 @@ func ListenTCP(config TCP) (net.Listener, error) {
 	if len(d.tokens.known) == 0 && config.ClientCA == "" {
 		return nil, fmt.Errorf("the token file %s holds no token, so no client could connect: add a line NAME TOKEN, or remove the file and a fresh one is made", config.Tokens)
 	}
-	if d.TCPListener, err = net.ListenTCP("tcp", address); err != nil {
+	if d.TCPListener, err = config.listen(address); err != nil {
 		return nil, fmt.Errorf("the address %s cannot be listened on: %w", config.Address, err)
 	}
 	return d, nil
+}
+
+// listen opens the socket, or takes over the one that was passed.
+func (config TCP) listen(address *net.TCPAddr) (*net.TCPListener, error) {
+	if config.Passed == 0 {
+		return net.ListenTCP("tcp", address)
+	}
+	file := os.NewFile(uintptr(config.Passed), "tcp")
+	defer file.Close() // the listener has a descriptor of its own
+	inherited, err := net.FileListener(file)
+	if err != nil {
+		return nil, err
+	}
+	listener, is := inherited.(*net.TCPListener)
+	if !is {
+		return nil, errors.Join(errors.New("the socket that was passed is not one of TCP"), inherited.Close())
+	}
+	return listener, nil
 }
 
 // secure loads the certificates, if any are configured.

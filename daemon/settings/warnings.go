@@ -21,6 +21,7 @@ const (
 	UnknownTool WarningCode = "unknown_tool" // a rule is about a tool that the daemon does not have
 	NoSandbox   WarningCode = "no_sandbox"   // settings switch the sandbox off, or the mode bypassPermissions on
 	InDaemon    WarningCode = "daemon"       // it is about the daemon's journal, sockets or sessions
+	NotUpgraded WarningCode = "not_upgraded" // the last upgrade has failed; the daemon goes on as it was
 )
 
 // A Warning is what is wrong, as a sentence for a person.

@@ -1071,6 +1071,117 @@ func (*ShutdownResponse) Descriptor() ([]byte, []int) {
 	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{12}
 }
 
+// When to upgrade.
+type UpgradeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long running calls and background tasks may take to end. Unset: they must have ended. What still runs after that time is named in
+	// FAILED_PRECONDITION still_running, with a violation of google.rpc.PreconditionFailure each.
+	Wait *durationpb.Duration `protobuf:"bytes,1,opt,name=wait,proto3" json:"wait,omitempty"`
+	// End background tasks instead of waiting for them.
+	StopTasks     bool `protobuf:"varint,2,opt,name=stop_tasks,json=stopTasks,proto3" json:"stop_tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradeRequest) Reset() {
+	*x = UpgradeRequest{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradeRequest) ProtoMessage() {}
+
+func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
+func (*UpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *UpgradeRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *UpgradeRequest) GetStopTasks() bool {
+	if x != nil {
+		return x.StopTasks
+	}
+	return false
+}
+
+// The daemon is about to go on as the installed program.
+type UpgradeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the program that answers.
+	OldVersion string `protobuf:"bytes,1,opt,name=old_version,json=oldVersion,proto3" json:"old_version,omitempty"`
+	// Of the installed program.
+	NewVersion    string `protobuf:"bytes,2,opt,name=new_version,json=newVersion,proto3" json:"new_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradeResponse) Reset() {
+	*x = UpgradeResponse{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradeResponse) ProtoMessage() {}
+
+func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
+func (*UpgradeResponse) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *UpgradeResponse) GetOldVersion() string {
+	if x != nil {
+		return x.OldVersion
+	}
+	return ""
+}
+
+func (x *UpgradeResponse) GetNewVersion() string {
+	if x != nil {
+		return x.NewVersion
+	}
+	return ""
+}
+
 var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 
 const file_toold_v1_daemon_proto_rawDesc = "" +
@@ -1160,12 +1271,22 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\x0fShutdownRequest\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\bR\x03now\x12\x17\n" +
 	"\aif_idle\x18\x02 \x01(\bR\x06ifIdle\"\x12\n" +
-	"\x10ShutdownResponse2\xa4\x02\n" +
+	"\x10ShutdownResponse\"^\n" +
+	"\x0eUpgradeRequest\x12-\n" +
+	"\x04wait\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x1d\n" +
+	"\n" +
+	"stop_tasks\x18\x02 \x01(\bR\tstopTasks\"S\n" +
+	"\x0fUpgradeResponse\x12\x1f\n" +
+	"\vold_version\x18\x01 \x01(\tR\n" +
+	"oldVersion\x12\x1f\n" +
+	"\vnew_version\x18\x02 \x01(\tR\n" +
+	"newVersion2\xe4\x02\n" +
 	"\rDaemonService\x12>\n" +
 	"\aGetInfo\x12\x18.toold.v1.GetInfoRequest\x1a\x19.toold.v1.GetInfoResponse\x12>\n" +
 	"\aExplain\x12\x18.toold.v1.ExplainRequest\x1a\x19.toold.v1.ExplainResponse\x12P\n" +
 	"\rOpenDashboard\x12\x1e.toold.v1.OpenDashboardRequest\x1a\x1f.toold.v1.OpenDashboardResponse\x12A\n" +
-	"\bShutdown\x12\x19.toold.v1.ShutdownRequest\x1a\x1a.toold.v1.ShutdownResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3"
+	"\bShutdown\x12\x19.toold.v1.ShutdownRequest\x1a\x1a.toold.v1.ShutdownResponse\x12>\n" +
+	"\aUpgrade\x12\x18.toold.v1.UpgradeRequest\x1a\x19.toold.v1.UpgradeResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3"
 
 var (
 	file_toold_v1_daemon_proto_rawDescOnce sync.Once
@@ -1179,7 +1300,7 @@ func file_toold_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_toold_v1_daemon_proto_rawDescData
 }
 
-var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_toold_v1_daemon_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),        // 0: toold.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),       // 1: toold.v1.GetInfoResponse
@@ -1194,57 +1315,62 @@ var file_toold_v1_daemon_proto_goTypes = []any{
 	(*OpenDashboardResponse)(nil), // 10: toold.v1.OpenDashboardResponse
 	(*ShutdownRequest)(nil),       // 11: toold.v1.ShutdownRequest
 	(*ShutdownResponse)(nil),      // 12: toold.v1.ShutdownResponse
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(SandboxTier)(0),              // 14: toold.v1.SandboxTier
-	(*Warning)(nil),               // 15: toold.v1.Warning
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(*ToolUse)(nil),               // 17: toold.v1.ToolUse
-	(*Options)(nil),               // 18: toold.v1.Options
-	(*Error)(nil),                 // 19: toold.v1.Error
-	(Level)(0),                    // 20: toold.v1.Level
-	(Decision)(0),                 // 21: toold.v1.Decision
-	(*Ground)(nil),                // 22: toold.v1.Ground
-	(*Suggestion)(nil),            // 23: toold.v1.Suggestion
-	(PermissionMode)(0),           // 24: toold.v1.PermissionMode
-	(*Confinement)(nil),           // 25: toold.v1.Confinement
+	(*UpgradeRequest)(nil),        // 13: toold.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 14: toold.v1.UpgradeResponse
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(SandboxTier)(0),              // 16: toold.v1.SandboxTier
+	(*Warning)(nil),               // 17: toold.v1.Warning
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(*ToolUse)(nil),               // 19: toold.v1.ToolUse
+	(*Options)(nil),               // 20: toold.v1.Options
+	(*Error)(nil),                 // 21: toold.v1.Error
+	(Level)(0),                    // 22: toold.v1.Level
+	(Decision)(0),                 // 23: toold.v1.Decision
+	(*Ground)(nil),                // 24: toold.v1.Ground
+	(*Suggestion)(nil),            // 25: toold.v1.Suggestion
+	(PermissionMode)(0),           // 26: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 27: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
-	13, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
-	14, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	15, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
+	15, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
+	16, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
+	17, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
 	6,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
 	5,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
 	4,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
 	2,  // 6: toold.v1.GetInfoResponse.health:type_name -> toold.v1.Health
 	3,  // 7: toold.v1.Health.phases:type_name -> toold.v1.PhaseTime
-	16, // 8: toold.v1.PhaseTime.p50:type_name -> google.protobuf.Duration
-	16, // 9: toold.v1.PhaseTime.p99:type_name -> google.protobuf.Duration
-	16, // 10: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	16, // 11: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	16, // 12: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	17, // 13: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	18, // 14: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	19, // 15: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	20, // 16: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	21, // 17: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	22, // 18: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	23, // 19: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	24, // 20: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	15, // 21: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
-	25, // 22: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
-	0,  // 23: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	7,  // 24: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	9,  // 25: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
-	11, // 26: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	1,  // 27: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	8,  // 28: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	10, // 29: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
-	12, // 30: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	27, // [27:31] is the sub-list for method output_type
-	23, // [23:27] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	18, // 8: toold.v1.PhaseTime.p50:type_name -> google.protobuf.Duration
+	18, // 9: toold.v1.PhaseTime.p99:type_name -> google.protobuf.Duration
+	18, // 10: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	18, // 11: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	18, // 12: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	19, // 13: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	20, // 14: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	21, // 15: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	22, // 16: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	23, // 17: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	24, // 18: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	25, // 19: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	26, // 20: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	17, // 21: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
+	27, // 22: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	18, // 23: toold.v1.UpgradeRequest.wait:type_name -> google.protobuf.Duration
+	0,  // 24: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	7,  // 25: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	9,  // 26: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
+	11, // 27: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	13, // 28: toold.v1.DaemonService.Upgrade:input_type -> toold.v1.UpgradeRequest
+	1,  // 29: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	8,  // 30: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	10, // 31: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
+	12, // 32: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	14, // 33: toold.v1.DaemonService.Upgrade:output_type -> toold.v1.UpgradeResponse
+	29, // [29:34] is the sub-list for method output_type
+	24, // [24:29] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }
@@ -1261,7 +1387,7 @@ func file_toold_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_daemon_proto_rawDesc), len(file_toold_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	DaemonService_Explain_FullMethodName       = "/toold.v1.DaemonService/Explain"
 	DaemonService_OpenDashboard_FullMethodName = "/toold.v1.DaemonService/OpenDashboard"
 	DaemonService_Shutdown_FullMethodName      = "/toold.v1.DaemonService/Shutdown"
+	DaemonService_Upgrade_FullMethodName       = "/toold.v1.DaemonService/Upgrade"
 )
 
 // DaemonServiceClient is the client API for DaemonService service.
@@ -40,6 +41,11 @@ type DaemonServiceClient interface {
 	OpenDashboard(ctx context.Context, in *OpenDashboardRequest, opts ...grpc.CallOption) (*OpenDashboardResponse, error)
 	// Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
 	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
+	// Has the daemon go on as the program that is installed now at the path from which it was started: the same process, sockets,
+	// sessions, ids and numbers of records. Calls that wait begin only in the new program; running ones end first. It returns when the old program
+	// is about to end: every stream then ends with UNAVAILABLE upgrading, and clients attach again with after_seq. On an error nothing
+	// has changed. On the Unix socket only.
+	Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error)
 }
 
 type daemonServiceClient struct {
@@ -90,6 +96,16 @@ func (c *daemonServiceClient) Shutdown(ctx context.Context, in *ShutdownRequest,
 	return out, nil
 }
 
+func (c *daemonServiceClient) Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpgradeResponse)
+	err := c.cc.Invoke(ctx, DaemonService_Upgrade_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DaemonServiceServer is the server API for DaemonService service.
 // All implementations must embed UnimplementedDaemonServiceServer
 // for forward compatibility.
@@ -105,6 +121,11 @@ type DaemonServiceServer interface {
 	OpenDashboard(context.Context, *OpenDashboardRequest) (*OpenDashboardResponse, error)
 	// Ends the daemon: running calls get the drain time, then end as INTERRUPTED. Returns at once.
 	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)
+	// Has the daemon go on as the program that is installed now at the path from which it was started: the same process, sockets,
+	// sessions, ids and numbers of records. Calls that wait begin only in the new program; running ones end first. It returns when the old program
+	// is about to end: every stream then ends with UNAVAILABLE upgrading, and clients attach again with after_seq. On an error nothing
+	// has changed. On the Unix socket only.
+	Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error)
 	mustEmbedUnimplementedDaemonServiceServer()
 }
 
@@ -126,6 +147,9 @@ func (UnimplementedDaemonServiceServer) OpenDashboard(context.Context, *OpenDash
 }
 func (UnimplementedDaemonServiceServer) Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Shutdown not implemented")
+}
+func (UnimplementedDaemonServiceServer) Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
 }
 func (UnimplementedDaemonServiceServer) mustEmbedUnimplementedDaemonServiceServer() {}
 func (UnimplementedDaemonServiceServer) testEmbeddedByValue()                       {}
@@ -220,6 +244,24 @@ func _DaemonService_Shutdown_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DaemonService_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpgradeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DaemonServiceServer).Upgrade(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DaemonService_Upgrade_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DaemonServiceServer).Upgrade(ctx, req.(*UpgradeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // DaemonService_ServiceDesc is the grpc.ServiceDesc for DaemonService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -242,6 +284,10 @@ var DaemonService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Shutdown",
 			Handler:    _DaemonService_Shutdown_Handler,
+		},
+		{
+			MethodName: "Upgrade",
+			Handler:    _DaemonService_Upgrade_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

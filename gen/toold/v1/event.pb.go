@@ -795,7 +795,7 @@ func (x *Attached) GetWarningDetails() []*Warning {
 // A message to the user.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about: "wrong", "not_in_force", "untrusted", "unknown_tool", "no_sandbox" or "daemon". Others may be added.
+	// What it is about: "wrong", "not_in_force", "untrusted", "unknown_tool", "no_sandbox", "daemon" or "not_upgraded". Others may be added.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The sentence for a person, with the place.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`

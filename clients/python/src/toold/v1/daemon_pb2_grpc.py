@@ -35,6 +35,11 @@ class DaemonServiceStub(object):
                 request_serializer=toold_dot_v1_dot_daemon__pb2.ShutdownRequest.SerializeToString,
                 response_deserializer=toold_dot_v1_dot_daemon__pb2.ShutdownResponse.FromString,
                 )
+        self.Upgrade = channel.unary_unary(
+                '/toold.v1.DaemonService/Upgrade',
+                request_serializer=toold_dot_v1_dot_daemon__pb2.UpgradeRequest.SerializeToString,
+                response_deserializer=toold_dot_v1_dot_daemon__pb2.UpgradeResponse.FromString,
+                )
 
 
 class DaemonServiceServicer(object):
@@ -70,6 +75,16 @@ class DaemonServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Upgrade(self, request, context):
+        """Has the daemon go on as the program that is installed now at the path from which it was started: the same process, sockets,
+        sessions, ids and numbers of records. Calls that wait begin only in the new program; running ones end first. It returns when the old program
+        is about to end: every stream then ends with UNAVAILABLE upgrading, and clients attach again with after_seq. On an error nothing
+        has changed. On the Unix socket only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DaemonServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -92,6 +107,11 @@ def add_DaemonServiceServicer_to_server(servicer, server):
                     servicer.Shutdown,
                     request_deserializer=toold_dot_v1_dot_daemon__pb2.ShutdownRequest.FromString,
                     response_serializer=toold_dot_v1_dot_daemon__pb2.ShutdownResponse.SerializeToString,
+            ),
+            'Upgrade': grpc.unary_unary_rpc_method_handler(
+                    servicer.Upgrade,
+                    request_deserializer=toold_dot_v1_dot_daemon__pb2.UpgradeRequest.FromString,
+                    response_serializer=toold_dot_v1_dot_daemon__pb2.UpgradeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -169,5 +189,22 @@ class DaemonService(object):
         return grpc.experimental.unary_unary(request, target, '/toold.v1.DaemonService/Shutdown',
             toold_dot_v1_dot_daemon__pb2.ShutdownRequest.SerializeToString,
             toold_dot_v1_dot_daemon__pb2.ShutdownResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Upgrade(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/toold.v1.DaemonService/Upgrade',
+            toold_dot_v1_dot_daemon__pb2.UpgradeRequest.SerializeToString,
+            toold_dot_v1_dot_daemon__pb2.UpgradeResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/daemon.proto.
  */
 export const file_toold_v1_daemon: GenFile = /*@__PURE__*/
-  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0IvwDCg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNEiAKBmhlYWx0aBgYIAEoCzIQLnRvb2xkLnYxLkhlYWx0aCJ0CgZIZWFsdGgSGAoQY2FsbHNfcGVyX3NlY29uZBgBIAEoARIjCgZwaGFzZXMYAiADKAsyEy50b29sZC52MS5QaGFzZVRpbWUSFAoMbWVtb3J5X2J5dGVzGAMgASgEEhUKDWpvdXJuYWxfYnl0ZXMYBCABKAQieQoJUGhhc2VUaW1lEg0KBXBoYXNlGAEgASgJEg0KBWNhbGxzGAIgASgNEiYKA3A1MBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgNwOTkYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ifAoMU2VhcmNoTWVtb3J5Eg0KBWZpbGVzGAEgASgEEhMKC2RpcmVjdG9yaWVzGAIgASgEEhIKCnRleHRfYnl0ZXMYAyABKAQSDQoFYnl0ZXMYBCABKAQSEwoLbGltaXRfYnl0ZXMYBSABKAQSEAoIYnVpbGRpbmcYBiABKAgiKAoITGlzdGVuZXISDwoHYWRkcmVzcxgBIAEoCRILCgN0bHMYAiABKAgi6AEKBkxpbWl0cxIZChFtYXhfcnVubmluZ19jYWxscxgBIAEoDRISCgpvcGVuX2NhbGxzGAIgASgNEhAKCHNlc3Npb25zGAMgASgNEigKBWRyYWluGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi8KDHNlc3Npb25faWRsZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxvdXRwdXRfYnl0ZXMYBiABKAQSLAoJaWRsZV9leGl0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInwKDkV4cGxhaW5SZXF1ZXN0EiMKCHRvb2xfdXNlGAEgASgLMhEudG9vbGQudjEuVG9vbFVzZRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBXJvb3RzGAMgAygJEiIKB29wdGlvbnMYBCABKAsyES50b29sZC52MS5PcHRpb25zIroDCg9FeHBsYWluUmVzcG9uc2USDQoFdmFsaWQYASABKAgSHgoFZXJyb3IYAiABKAsyDy50b29sZC52MS5FcnJvchISCgpjb25jdXJyZW50GAMgASgIEhEKCXJlYWRfb25seRgEIAEoCBIeCgVsZXZlbBgFIAEoDjIPLnRvb2xkLnYxLkxldmVsEiQKCGRlY2lzaW9uGAYgASgOMhIudG9vbGQudjEuRGVjaXNpb24SDwoHcmVhc29ucxgHIAMoCRIhCgdncm91bmRzGAggAygLMhAudG9vbGQudjEuR3JvdW5kEikKC3N1Z2dlc3Rpb25zGAkgAygLMhQudG9vbGQudjEuU3VnZ2VzdGlvbhIxCg9wZXJtaXNzaW9uX21vZGUYCiABKA4yGC50b29sZC52MS5QZXJtaXNzaW9uTW9kZRIPCgdlZmZlY3RzGAsgAygJEhAKCHdhcm5pbmdzGAwgAygJEioKD3dhcm5pbmdfZGV0YWlscxgOIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSKgoLY29uZmluZW1lbnQYDSABKAsyFS50b29sZC52MS5Db25maW5lbWVudCIWChRPcGVuRGFzaGJvYXJkUmVxdWVzdCIyChVPcGVuRGFzaGJvYXJkUmVzcG9uc2USCwoDdXJsGAEgASgJEgwKBGNvZGUYAiABKAkiLwoPU2h1dGRvd25SZXF1ZXN0EgsKA25vdxgBIAEoCBIPCgdpZl9pZGxlGAIgASgIIhIKEFNodXRkb3duUmVzcG9uc2UypAIKDURhZW1vblNlcnZpY2USPgoHR2V0SW5mbxIYLnRvb2xkLnYxLkdldEluZm9SZXF1ZXN0GhkudG9vbGQudjEuR2V0SW5mb1Jlc3BvbnNlEj4KB0V4cGxhaW4SGC50b29sZC52MS5FeHBsYWluUmVxdWVzdBoZLnRvb2xkLnYxLkV4cGxhaW5SZXNwb25zZRJQCg1PcGVuRGFzaGJvYXJkEh4udG9vbGQudjEuT3BlbkRhc2hib2FyZFJlcXVlc3QaHy50b29sZC52MS5PcGVuRGFzaGJvYXJkUmVzcG9uc2USQQoIU2h1dGRvd24SGS50b29sZC52MS5TaHV0ZG93blJlcXVlc3QaGi50b29sZC52MS5TaHV0ZG93blJlc3BvbnNlQi1aK2dpdGh1Yi5jb20vdG9vbGQvdG9vbGQvZ2VuL3Rvb2xkL3YxO3Rvb2xkdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0IvwDCg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNEiAKBmhlYWx0aBgYIAEoCzIQLnRvb2xkLnYxLkhlYWx0aCJ0CgZIZWFsdGgSGAoQY2FsbHNfcGVyX3NlY29uZBgBIAEoARIjCgZwaGFzZXMYAiADKAsyEy50b29sZC52MS5QaGFzZVRpbWUSFAoMbWVtb3J5X2J5dGVzGAMgASgEEhUKDWpvdXJuYWxfYnl0ZXMYBCABKAQieQoJUGhhc2VUaW1lEg0KBXBoYXNlGAEgASgJEg0KBWNhbGxzGAIgASgNEiYKA3A1MBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgNwOTkYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ifAoMU2VhcmNoTWVtb3J5Eg0KBWZpbGVzGAEgASgEEhMKC2RpcmVjdG9yaWVzGAIgASgEEhIKCnRleHRfYnl0ZXMYAyABKAQSDQoFYnl0ZXMYBCABKAQSEwoLbGltaXRfYnl0ZXMYBSABKAQSEAoIYnVpbGRpbmcYBiABKAgiKAoITGlzdGVuZXISDwoHYWRkcmVzcxgBIAEoCRILCgN0bHMYAiABKAgi6AEKBkxpbWl0cxIZChFtYXhfcnVubmluZ19jYWxscxgBIAEoDRISCgpvcGVuX2NhbGxzGAIgASgNEhAKCHNlc3Npb25zGAMgASgNEigKBWRyYWluGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi8KDHNlc3Npb25faWRsZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxvdXRwdXRfYnl0ZXMYBiABKAQSLAoJaWRsZV9leGl0GAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInwKDkV4cGxhaW5SZXF1ZXN0EiMKCHRvb2xfdXNlGAEgASgLMhEudG9vbGQudjEuVG9vbFVzZRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBXJvb3RzGAMgAygJEiIKB29wdGlvbnMYBCABKAsyES50b29sZC52MS5PcHRpb25zIroDCg9FeHBsYWluUmVzcG9uc2USDQoFdmFsaWQYASABKAgSHgoFZXJyb3IYAiABKAsyDy50b29sZC52MS5FcnJvchISCgpjb25jdXJyZW50GAMgASgIEhEKCXJlYWRfb25seRgEIAEoCBIeCgVsZXZlbBgFIAEoDjIPLnRvb2xkLnYxLkxldmVsEiQKCGRlY2lzaW9uGAYgASgOMhIudG9vbGQudjEuRGVjaXNpb24SDwoHcmVhc29ucxgHIAMoCRIhCgdncm91bmRzGAggAygLMhAudG9vbGQudjEuR3JvdW5kEikKC3N1Z2dlc3Rpb25zGAkgAygLMhQudG9vbGQudjEuU3VnZ2VzdGlvbhIxCg9wZXJtaXNzaW9uX21vZGUYCiABKA4yGC50b29sZC52MS5QZXJtaXNzaW9uTW9kZRIPCgdlZmZlY3RzGAsgAygJEhAKCHdhcm5pbmdzGAwgAygJEioKD3dhcm5pbmdfZGV0YWlscxgOIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSKgoLY29uZmluZW1lbnQYDSABKAsyFS50b29sZC52MS5Db25maW5lbWVudCIWChRPcGVuRGFzaGJvYXJkUmVxdWVzdCIyChVPcGVuRGFzaGJvYXJkUmVzcG9uc2USCwoDdXJsGAEgASgJEgwKBGNvZGUYAiABKAkiLwoPU2h1dGRvd25SZXF1ZXN0EgsKA25vdxgBIAEoCBIPCgdpZl9pZGxlGAIgASgIIhIKEFNodXRkb3duUmVzcG9uc2UiTQoOVXBncmFkZVJlcXVlc3QSJwoEd2FpdBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpzdG9wX3Rhc2tzGAIgASgIIjsKD1VwZ3JhZGVSZXNwb25zZRITCgtvbGRfdmVyc2lvbhgBIAEoCRITCgtuZXdfdmVyc2lvbhgCIAEoCTLkAgoNRGFlbW9uU2VydmljZRI+CgdHZXRJbmZvEhgudG9vbGQudjEuR2V0SW5mb1JlcXVlc3QaGS50b29sZC52MS5HZXRJbmZvUmVzcG9uc2USPgoHRXhwbGFpbhIYLnRvb2xkLnYxLkV4cGxhaW5SZXF1ZXN0GhkudG9vbGQudjEuRXhwbGFpblJlc3BvbnNlElAKDU9wZW5EYXNoYm9hcmQSHi50b29sZC52MS5PcGVuRGFzaGJvYXJkUmVxdWVzdBofLnRvb2xkLnYxLk9wZW5EYXNoYm9hcmRSZXNwb25zZRJBCghTaHV0ZG93bhIZLnRvb2xkLnYxLlNodXRkb3duUmVxdWVzdBoaLnRvb2xkLnYxLlNodXRkb3duUmVzcG9uc2USPgoHVXBncmFkZRIYLnRvb2xkLnYxLlVwZ3JhZGVSZXF1ZXN0GhkudG9vbGQudjEuVXBncmFkZVJlc3BvbnNlQi1aK2dpdGh1Yi5jb20vdG9vbGQvdG9vbGQvZ2VuL3Rvb2xkL3YxO3Rvb2xkdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * It has no fields.
@@ -647,6 +647,63 @@ export const ShutdownResponseSchema: GenMessage<ShutdownResponse> = /*@__PURE__*
   messageDesc(file_toold_v1_daemon, 12);
 
 /**
+ * When to upgrade.
+ *
+ * @generated from message toold.v1.UpgradeRequest
+ */
+export type UpgradeRequest = Message<"toold.v1.UpgradeRequest"> & {
+  /**
+   * How long running calls and background tasks may take to end. Unset: they must have ended. What still runs after that time is named in
+   * FAILED_PRECONDITION still_running, with a violation of google.rpc.PreconditionFailure each.
+   *
+   * @generated from field: google.protobuf.Duration wait = 1;
+   */
+  wait?: Duration | undefined;
+
+  /**
+   * End background tasks instead of waiting for them.
+   *
+   * @generated from field: bool stop_tasks = 2;
+   */
+  stopTasks: boolean;
+};
+
+/**
+ * Describes the message toold.v1.UpgradeRequest.
+ * Use `create(UpgradeRequestSchema)` to create a new message.
+ */
+export const UpgradeRequestSchema: GenMessage<UpgradeRequest> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 13);
+
+/**
+ * The daemon is about to go on as the installed program.
+ *
+ * @generated from message toold.v1.UpgradeResponse
+ */
+export type UpgradeResponse = Message<"toold.v1.UpgradeResponse"> & {
+  /**
+   * Of the program that answers.
+   *
+   * @generated from field: string old_version = 1;
+   */
+  oldVersion: string;
+
+  /**
+   * Of the installed program.
+   *
+   * @generated from field: string new_version = 2;
+   */
+  newVersion: string;
+};
+
+/**
+ * Describes the message toold.v1.UpgradeResponse.
+ * Use `create(UpgradeResponseSchema)` to create a new message.
+ */
+export const UpgradeResponseSchema: GenMessage<UpgradeResponse> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 14);
+
+/**
  * The daemon itself.
  *
  * @generated from service toold.v1.DaemonService
@@ -692,6 +749,19 @@ export const DaemonService: GenService<{
     methodKind: "unary";
     input: typeof ShutdownRequestSchema;
     output: typeof ShutdownResponseSchema;
+  },
+  /**
+   * Has the daemon go on as the program that is installed now at the path from which it was started: the same process, sockets,
+   * sessions, ids and numbers of records. Calls that wait begin only in the new program; running ones end first. It returns when the old program
+   * is about to end: every stream then ends with UNAVAILABLE upgrading, and clients attach again with after_seq. On an error nothing
+   * has changed. On the Unix socket only.
+   *
+   * @generated from rpc toold.v1.DaemonService.Upgrade
+   */
+  upgrade: {
+    methodKind: "unary";
+    input: typeof UpgradeRequestSchema;
+    output: typeof UpgradeResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toold_v1_daemon, 0);

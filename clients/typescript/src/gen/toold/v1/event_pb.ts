@@ -265,7 +265,7 @@ export const AttachedSchema: GenMessage<Attached> = /*@__PURE__*/
  */
 export type Warning = Message<"toold.v1.Warning"> & {
   /**
-   * What it is about: "wrong", "not_in_force", "untrusted", "unknown_tool", "no_sandbox" or "daemon". Others may be added.
+   * What it is about: "wrong", "not_in_force", "untrusted", "unknown_tool", "no_sandbox", "daemon" or "not_upgraded". Others may be added.
    *
    * @generated from field: string code = 1;
    */

@@ -1,0 +1,162 @@
+package main
+
+// The daemon goes on as another program: the same process, sockets, sessions and records.
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toold/toold/cmd/toold/internal/cli"
+)
+
+// An upgradable is a daemon of a program that is installed in its house.
+type upgradable struct {
+	*house
+	program string
+}
+
+func newUpgradable(t *testing.T, args ...string) *upgradable {
+	t.Helper()
+	environ, ws := home(t)
+	u := &upgradable{house: &house{dir: filepath.Dir(ws)}}
+	u.environ = append(environ, "HOME="+filepath.Join(u.dir, "home"), "CLAUDE_CONFIG_DIR=")
+	u.program = filepath.Join(u.dir, "bin", "toold")
+	u.install(t, tested(t))
+	cmd := exec.Command(u.program, append([]string{"serve", "--managed-settings", "managed", "--root", ws}, args...)...)
+	cmd.Env, cmd.Dir = u.environ, u.dir
+	u.begin(t, cmd)
+	return u
+}
+
+// tested is the program that is tested.
+func tested(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// another builds the program with another version.
+func another(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "toold")
+	if out, err := exec.Command("go", "build", "-ldflags=-X main.version=v9.9.9", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// install puts a file where the daemon's program is installed, as a package manager does.
+func (u *upgradable) install(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, u.program, string(text))
+	if err := os.Chmod(u.program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upgrade upgrades, and returns what is printed.
+func (u *upgradable) upgrade(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	return u.toold(t, u.dir, code, append([]string{"upgrade"}, args...)...)
+}
+
+// TestUpgrade: there and back, the process and its sockets are the same, and no connection is refused meanwhile.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	u := newUpgradable(t, "--listen", "127.0.0.1:0")
+	before := u.info(t)
+	root := u.room(t, "stays", map[string]string{"sub/x": ""})
+	c := u.attach(t, in(root, nil))
+	c.run("a", "cd sub")
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := make(chan error, 1)
+	go func() {
+		refused <- u.connecting(ctx, strings.TrimPrefix(before.GetListeners()[1].GetAddress(), "tcp://"))
+	}()
+
+	u.install(t, another(t))
+	holds(t, "what is said", u.upgrade(t, cli.ExitOK), "toold dev has become v9.9.9")
+	now := u.info(t)
+	if now.GetPid() != before.GetPid() || now.GetVersion() != "v9.9.9" || now.GetEpoch() != before.GetEpoch() {
+		t.Errorf("it is %v, and was %v", now, before)
+	}
+	if was, is := before.GetListeners(), now.GetListeners(); len(is) != 2 || is[0].GetAddress() != was[0].GetAddress() || is[1].GetAddress() != was[1].GetAddress() {
+		t.Errorf("it listens on %v, and did on %v", is, was)
+	}
+	a := in(root, nil)
+	c = u.attach(t, a)
+	if r := c.run("b", "pwd"); !strings.Contains(textIn(r), "/stays/sub") {
+		t.Errorf("the working directory is %q", textIn(r))
+	}
+	c.run("c", "cd ..")
+	if got := c.attached.GetSessionId(); got != "stays" {
+		t.Errorf("the session is %q", got)
+	}
+
+	u.install(t, tested(t)) // a downgrade is the same
+	holds(t, "what is said", u.upgrade(t, cli.ExitOK), "toold v9.9.9 has become dev")
+	cancel()
+	if err := <-refused; err != nil {
+		t.Error(err)
+	}
+}
+
+// connecting connects again and again until ctx ends. The error is that a connection was refused.
+func (u *upgradable) connecting(ctx context.Context, tcp string) error {
+	tick := time.NewTicker(5 * time.Millisecond) // the machine has others to serve
+	defer tick.Stop()
+	for ; ctx.Err() == nil; <-tick.C {
+		for network, address := range map[string]string{"unix": u.socket(), "tcp": tcp} {
+			conn, err := net.Dial(network, address)
+			if err != nil {
+				return err
+			}
+			if err := conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestUpgradeRefused: what is installed must be a toold that can go on. Else nothing changes.
+func TestUpgradeRefused(t *testing.T) {
+	t.Parallel()
+	u := newUpgradable(t)
+	before := u.info(t)
+	root := u.room(t, "stays", nil)
+	c := u.attach(t, in(root, nil))
+	for what, x := range map[string]struct{ program, want string }{
+		"another program":   {"#!/bin/sh\necho hello\n", "is not a toold that can go on"},
+		"one that fails":    {"#!/bin/sh\necho no such flag >&2\nexit 2\n", "no such flag"},
+		"one that is none":  {"\x7fELF and no more", "exec format error"},
+		"an older one":      {"#!/bin/sh\necho '{\"takes_over\":0,\"version\":\"v1\"}'\n", "is not a toold that can go on"},
+		"one that is empty": {"", "exec format error"},
+	} {
+		put(t, u.program, x.program)
+		if err := os.Chmod(u.program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, what, u.upgrade(t, cli.ExitFailed), "The daemon goes on as it is", u.program, x.want)
+	}
+	remove(t, u.program)
+	holds(t, "no program", u.upgrade(t, cli.ExitFailed), "The daemon goes on as it is", "no such file")
+	if now := u.info(t); !now.GetStarted().AsTime().Equal(before.GetStarted().AsTime()) {
+		t.Errorf("it has begun again: %v", now)
+	}
+	c.run("a", "true")
+}
