@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -73,6 +74,8 @@ type Config struct {
 	// Patience is how long a request waits for a node that serves it. 0: 20 s.
 	Patience time.Duration
 	Log      *zap.Logger // nil: nothing is logged
+	// Ended is called with each RPC of the contract that has ended; "other" is for methods that are not of the contract. Nil: not.
+	Ended func(method string, code codes.Code)
 }
 
 // A Gateway is one gateway. Its methods are safe for concurrent use.
@@ -114,7 +117,7 @@ func (g *Gateway) newServer() *grpc.Server {
 	server := grpc.NewServer(
 		grpc.Creds(access.Bounded(credentials.NewTLS(g.config.TLS), access.NewArriving(maxMessage, g.overfull))),
 		grpc.ForceServerCodecV2(relay.NewCodec()),
-		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return g.serve(stream) }),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return g.ended(stream, g.serve(stream)) }),
 		grpc.StreamInterceptor(g.authenticate),
 		grpc.UnaryInterceptor(g.authenticateUnary),
 		grpc.ConnectionTimeout(handshakeTime),
@@ -142,6 +145,9 @@ func (g *Gateway) overfull(why *access.Overfull) {
 
 // Serve accepts connections until Stop.
 func (g *Gateway) Serve(listener net.Listener) error { return g.server.Serve(listener) }
+
+// Attached returns how many streams of Execute a node has accepted.
+func (g *Gateway) Attached() int64 { return g.attached.Load() }
 
 // Drain reports that the gateway does not serve, so that a load balancer sends new
 // connections elsewhere. What is connected goes on until Stop.

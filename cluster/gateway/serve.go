@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/cluster/relay"
@@ -19,6 +20,18 @@ type call struct {
 	principal string
 	workspace string
 	method    string // "/toold.v1.ToolService/Execute"
+}
+
+// ended reports how an RPC has ended, and returns that.
+func (g *Gateway) ended(client grpc.ServerStream, err error) error {
+	if g.config.Ended != nil {
+		name, _ := grpc.MethodFromServerStream(client)
+		if _, known := requests[name]; !known {
+			name = "other"
+		}
+		g.config.Ended(name, status.Code(err))
+	}
+	return err
 }
 
 // serve handles every RPC of the contract.

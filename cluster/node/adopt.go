@@ -313,6 +313,7 @@ func (u *unit) save(ctx context.Context) error {
 		return nil
 	}
 	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
+	u.node.counters.saved(err)
 	if err != nil {
 		return err
 	}
@@ -341,6 +342,7 @@ func (u *unit) saveAtRest() {
 		return
 	}
 	reference, err := snapshot.Save(u.lost, u.objects, u.dir, kept)
+	u.node.counters.saved(err)
 	if err != nil {
 		u.log.Warn("the workspace's files could not be stored", zap.Error(err))
 		return

@@ -22,11 +22,12 @@ import (
 // A mirrorServer stores what the journal of a workspace's daemon commits in the workspace's log.
 type mirrorServer struct {
 	tooldv1.UnimplementedJournalMirrorServiceServer
-	lease  *lease.Lease
-	lost   context.Context
-	server *grpc.Server
-	served chan struct{}
-	fenced chan struct{} // closed when another has taken the workspace over
+	lease    *lease.Lease
+	counters *counters
+	lost     context.Context
+	server   *grpc.Server
+	served   chan struct{}
+	fenced   chan struct{} // closed when another has taken the workspace over
 
 	turn        sync.Mutex                 // held while something is appended
 	group       uint64                     // of the last request that was stored; guarded by turn, as count
@@ -39,7 +40,7 @@ type mirrorServer struct {
 }
 
 // serveMirror serves on a socket until stop is called. lost ends when the unit is to end at once.
-func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorServer, error) {
+func serveMirror(lost context.Context, socket string, l *lease.Lease, counters *counters) (*mirrorServer, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func serveMirror(lost context.Context, socket string, l *lease.Lease) (*mirrorSe
 		return nil, errors.Join(err, listener.Close())
 	}
 	m := &mirrorServer{
-		lease: l, lost: lost, served: make(chan struct{}), fenced: make(chan struct{}),
+		lease: l, lost: lost, counters: counters, served: make(chan struct{}), fenced: make(chan struct{}),
 		server: grpc.NewServer(grpc.MaxRecvMsgSize(mirror.MaxMessage), grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(streamWindow)),
 	}
 	tooldv1.RegisterJournalMirrorServiceServer(m.server, m)
@@ -126,11 +127,14 @@ func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []b
 	if request.GetGroup() <= m.group {
 		return nil
 	}
+	begun := time.Now()
 	if err := m.lease.Append(m.lost, payload); err != nil { // not the request's context: the daemon waits for as long as it lives
 		return err
 	}
 	m.group = request.GetGroup()
 	m.count++
+	m.counters.appends.Add(1)
+	m.counters.appending.Add(int64(time.Since(begun)))
 	m.look(request.GetChanges())
 	return nil
 }

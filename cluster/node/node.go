@@ -62,6 +62,7 @@ type Node struct {
 	working  sync.WaitGroup // the goroutines of workspaces
 	reading  sync.WaitGroup // those that read from gateways
 	sessions atomic.Int64   // streams of Execute that are attached
+	counters counters
 
 	mu    sync.Mutex
 	units map[log.Workspace]*unit // those that are here, or are being taken over or given up

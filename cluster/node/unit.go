@@ -102,21 +102,25 @@ func (u *unit) live() {
 	err := u.begin()
 	if err != nil {
 		u.log.Warn("the workspace was not taken over", zap.Error(err))
+		u.node.counters.notTaken.Add(1)
 		u.failed = err
 		u.discard(err)
 		close(u.ready)
 		return
 	}
 	u.log.Info("the workspace was taken over", zap.Uint64("epoch", u.lease.Epoch()))
+	u.node.counters.taken.Add(1)
 	close(u.ready)
 	u.serve()
 	u.refuse()
 	if err := u.end(); err != nil {
 		u.log.Warn("the workspace was lost", zap.Error(err))
+		u.node.counters.lost.Add(1)
 		u.discard(err)
 		return
 	}
 	u.log.Info("the workspace was given up")
+	u.node.counters.givenUp.Add(1)
 }
 
 // discard removes what the node has of a workspace, if it has ended since the workspace was deleted.
@@ -138,7 +142,7 @@ func (u *unit) begin() (err error) {
 	if u.lease, err = u.adopt(u.lost); err != nil {
 		return err
 	}
-	if u.mirror, err = serveMirror(u.lost, u.in("own/run/mirror"), u.lease); err != nil {
+	if u.mirror, err = serveMirror(u.lost, u.in("own/run/mirror"), u.lease, &u.node.counters); err != nil {
 		return err
 	}
 	if err = u.start(); err != nil {

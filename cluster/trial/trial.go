@@ -173,7 +173,9 @@ func (c *Cluster) plan(ports []int) error {
 			}
 			common = append(slices.Clone(common), "--nats", urls, "--nats-fixed")
 		}
-		args := append([]string{"node", "--name", fmt.Sprint("node-", i), "--listen", address, "--data", dir, "--toold", c.Toold}, common...)
+		args := append([]string{
+			"node", "--name", fmt.Sprint("node-", i), "--listen", address, "--data", dir, "--toold", c.Toold, "--metrics", "unix:" + c.Metrics("node", i),
+		}, common...)
 		if os.Geteuid() == 0 {
 			args = append(args, "--allow-root")
 		}
@@ -184,13 +186,20 @@ func (c *Cluster) plan(ports []int) error {
 	}
 	for i := range c.Gateways {
 		address, _ := next()
-		add("gateway", i, address, "", append([]string{"gateway", "--name", fmt.Sprint("gateway-", i), "--listen", address, "--tokens", filepath.Join(c.Dir, "tokens")}, common...)...)
+		add("gateway", i, address, "", append([]string{
+			"gateway", "--name", fmt.Sprint("gateway-", i), "--listen", address, "--tokens", filepath.Join(c.Dir, "tokens"), "--metrics", "unix:" + c.Metrics("gateway", i),
+		}, common...)...)
 	}
 	return nil
 }
 
 // Part returns a part by its kind and number.
 func (c *Cluster) Part(kind string, i int) *Part { return c.parts[fmt.Sprint(kind, "-", i)] }
+
+// Metrics returns the socket on which a node or gateway serves its metrics.
+func (c *Cluster) Metrics(kind string, i int) string {
+	return filepath.Join(c.Dir, fmt.Sprint(kind, "-", i, ".metrics"))
+}
 
 // NATS returns the URLs of the NATS servers, separated by commas.
 func (c *Cluster) NATS() string { return strings.Join(c.urls, ",") }

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,6 +15,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	toold "github.com/toold/toold/clients/go"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // The machines of docs/cluster.md, as addresses of loopback.
@@ -187,25 +197,50 @@ func (m *machines) use() {
 // statusLine is in the page's text.
 const statusLine = "toold status --address tcp://users.example:7443 --ca ca.pem --token-file FILE"
 
-// firstCall is the page's, by grpcurl if there is one.
+// firstCall is the page's, with grpcurl if that is installed.
 func (m *machines) firstCall() {
 	page, err := os.ReadFile("../../../docs/cluster.md")
 	if err != nil || !strings.Contains(string(page), statusLine) {
 		m.t.Errorf("docs/cluster.md has another line than %q, %v", statusLine, err)
 	}
-	call := m.block("grpcurl", "a")
-	tool, err := exec.LookPath("grpcurl")
-	if err != nil {
-		tool, err = filepath.Abs("../../../.bin/grpcurl")
+	call, told := m.block("grpcurl", "a"), ""
+	if tool, err := exec.LookPath("grpcurl"); err == nil {
+		call = strings.Replace(call, "grpcurl -cacert ca.pem", tool+" -cacert certs/ca.pem", 1)
+		told = m.shell("TOKEN=$(cat token); export TOKEN\n" + call)
+	} else {
+		_, text, _ := strings.Cut(call, "<<'END'\n")
+		told = m.call(strings.TrimSuffix(text, "END\n"))
 	}
-	if _, missing := os.Stat(tool); err != nil || missing != nil {
-		m.t.Log("grpcurl is not installed: the page's first call was not tried")
-		return
-	}
-	call = strings.NewReplacer("grpcurl -cacert ca.pem", tool+" -cacert certs/ca.pem").Replace(call)
-	if told := m.shell("TOKEN=$(cat token); export TOKEN\n" + call); !strings.Contains(told, "/workspace") {
+	if !strings.Contains(told, "/workspace") {
 		m.t.Errorf("the first call: %s", told)
 	}
+}
+
+// call runs a tool, whose request is in JSON, and returns the events.
+func (m *machines) call(text string) (events string) {
+	request := &tooldv1.RunToolRequest{}
+	if err := protojson.Unmarshal([]byte(text), request); err != nil {
+		m.t.Fatal(err)
+	}
+	creds, err1 := credentials.NewClientTLSFromFile(filepath.Join(m.dir, "certs/ca.pem"), "")
+	token, err2 := os.ReadFile(filepath.Join(m.dir, "token"))
+	conn, err3 := toold.Connect(m.ip["a"]+":7443", grpc.WithTransportCredentials(creds))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		m.t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx := metadata.AppendToOutgoingContext(m.t.Context(), "authorization", "Bearer "+strings.TrimSpace(string(token)))
+	stream, err := conn.Tools.RunTool(ctx, request)
+	for err == nil {
+		var response *tooldv1.RunToolResponse
+		if response, err = stream.Recv(); err == nil {
+			events += protojson.Format(response)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		m.t.Fatal(err)
+	}
+	return events
 }
 
 // tried returns what a command prints, which may fail.

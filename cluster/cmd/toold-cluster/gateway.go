@@ -37,6 +37,7 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&f.cert, "tls-cert", "", "certificate to show to users (default: the gateway's own)")
 	flags.StringVar(&f.key, "tls-key", "", "its key")
 	flags.StringVar(&f.userCA, "user-ca", "", "authorities of users' certificates (default: users have tokens)")
+	flags.StringVar(&f.metrics, "metrics", "", metricsFlag)
 	_ = cmd.MarkFlagRequired("name")
 	return cmd
 }
@@ -78,10 +79,17 @@ func (f *gatewayFlags) run() error {
 	}
 	defer config.Members.Close()
 	var g *gateway.Gateway
+	registry := newRegistry(config.Members)
+	config.Ended = gatewayMetrics(registry, func() *gateway.Gateway { return g })
 	if err := patiently(ctx, log, "open the index of sessions", func(try context.Context) (err error) { g, err = gateway.New(try, config); return err }); err != nil {
 		return err
 	}
 	defer g.Stop()
+	noMetrics, err := serveMetrics(log, f.metrics, registry)
+	if err != nil {
+		return err
+	}
+	defer noMetrics()
 	failed := make(chan error, 1)
 	go func() { failed <- g.Serve(listener) }()
 	log.Info("listening", zap.String("gateway", f.name), zap.Stringer("address", listener.Addr()))

@@ -52,7 +52,7 @@ type common struct {
 	certs, nats, objects string
 	replicas             int
 	fixed                bool
-	logFormat            string
+	logFormat, metrics   string
 }
 
 func (c *common) add(cmd *cobra.Command) {

@@ -3,11 +3,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +112,34 @@ func start(t *testing.T, nodes int) *operator {
 	return &operator{t, program, cluster}
 }
 
+// metrics reads those of a part, which have lines that begin so.
+func (o *operator) metrics(kind, number string, lines ...string) {
+	o.t.Helper()
+	i, err := strconv.Atoi(number)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	socket := o.cluster.Metrics(kind, i)
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	defer client.CloseIdleConnections()
+	response, err := client.Get("http://metrics/metrics")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, line := range lines {
+		if !strings.Contains("\n"+string(text), "\n"+line) {
+			o.t.Errorf("the metrics of %s %d have no %q:\n%s", kind, i, line, text)
+		}
+	}
+}
+
 // A user is alice in her session.
 type user struct {
 	*toold.Agent
@@ -147,6 +180,8 @@ func TestOperator(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.run("nodes", "--json")), &nodes); err != nil || len(nodes) != 2 || nodes[0].Address == "" {
 		t.Errorf("nodes: %v, %v", nodes, err)
 	}
+	o.metrics("node", strings.TrimPrefix(first, "node-"), "toold_node_workspaces 1", `toold_node_takeovers_total{result="taken"} 1`, `toold_cluster_nodes{state="serves"} 2`)
+	o.metrics("gateway", "0", "toold_gateway_attached_sessions 1", "toold_cluster_build_info{")
 	o.run("drain", first)
 	if owner := o.owner(); owner == first {
 		t.Errorf("%s has the workspace after it was drained", owner)
@@ -159,6 +194,8 @@ func TestOperator(t *testing.T) {
 		t.Errorf("%q has the workspace now, and %q was drained", second, first)
 	}
 	o.run("drain", first, "--undo")
+	o.metrics("node", strings.TrimPrefix(first, "node-"), `toold_node_ends_total{how="given_up"} 1`, `toold_node_snapshots_total{result="failed"} 0`)
+	o.metrics("gateway", "0", `toold_gateway_rpcs_total{code="Unavailable",method="/toold.v1.ToolService/Execute"} 1`)
 }
 
 func TestVersionOfNATS(t *testing.T) {

@@ -56,6 +56,7 @@ func nodeCommand() *cobra.Command {
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long running calls may take when the node is drained")
 	flags.StringSliceVar(&f.monitors, "nats-monitor", nil, "monitoring addresses of NATS servers, such as http://127.0.0.1:8222: the node does not begin unless they sync each write")
 	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
+	flags.StringVar(&f.metrics, "metrics", "", metricsFlag)
 	_ = cmd.MarkFlagRequired("name")
 	return cmd
 }
@@ -110,14 +111,29 @@ func (f *nodeFlags) run() error {
 	if err != nil {
 		return err
 	}
+	return f.serve(ctx, log, n, id, listener, view, config, again)
+}
+
+// serve announces the node, and serves until ctx ends.
+func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id *identity.Identity, listener net.Listener, view *members.Members,
+	config members.Config, again <-chan os.Signal,
+) error {
+	registry, address := newRegistry(view), f.address(listener)
+	nodeMetrics(registry, n)
+	noMetrics, err := serveMetrics(log, f.metrics, registry)
+	if err != nil {
+		return err
+	}
+	defer noMetrics()
 	announcing, quiet := context.WithCancel(context.Background())
 	wait, err := members.Announce(announcing, config, func() members.Node {
 		return members.Node{Name: f.name, Address: address, Version: version, Draining: n.Draining(), Load: n.Load(), Ended: n.Ended()}
 	})
-	defer func() { quiet(); wait() }()
 	if err != nil {
+		quiet()
 		return err
 	}
+	defer func() { quiet(); wait() }()
 	log.Info("listening", zap.String("node", f.name), zap.String("address", address))
 	return serveNode(ctx, n, n.Server(id), listener, view, f.name, again)
 }
