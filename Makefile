@@ -11,6 +11,7 @@ FUZZTIME ?= 60s
 SOAKTIME ?= 10m
 ENDURETIME ?= 10m
 KILLS ?= 1000
+UPGRADES ?= 100
 SEED ?= 1
 STARTS ?= 10000
 CORES := $(shell getconf _NPROCESSORS_ONLN)
@@ -18,7 +19,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 VERSION ?=
 
 .DEFAULT_GOAL := all
-.PHONY: dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
+.PHONY: upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -135,6 +136,10 @@ picture: build
 	.bin/toold demo >.bin/demo.txt
 	go run ./docs/picture 'The turn over time' <.bin/demo.txt >docs/demo.svg
 	go run ./docs/picture 'Another turn' 'The same' <.bin/demo.txt >docs/orders.svg
+
+# Upgrades the daemon UPGRADES times while clients send calls.
+upgrades:
+	TOOLD_UPGRADES=$(UPGRADES) go test -race -count=1 -timeout 60m -v -run '^TestUpgradesUnderLoad$$' ./cmd/toold
 
 # Ten clients with 60 MiB of buffers each, and as many sessions with large options as there may be.
 memory: build

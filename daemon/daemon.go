@@ -240,6 +240,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 			served <- err
 		}()
 	}
+	d.sessions.goOn()
 	house, stop := context.WithCancel(context.Background())
 	var housekeeping sync.WaitGroup
 	housekeeping.Go(func() { d.maintain(house) })

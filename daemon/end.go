@@ -28,6 +28,7 @@ import (
 // A recorder records how calls begin and end, and applies what they leave behind.
 type recorder struct {
 	s       *session
+	passed  passedOn
 	skipped struct { // calls whose turn never came
 		recording  sync.Mutex // held while their results are recorded, so that their order holds
 		sync.Mutex            // guards noted

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -94,6 +95,9 @@ func (st *stream) serve(ctx context.Context, receive func() error) error {
 func (t *toolServer) open(g tooldv1.ToolService_ExecuteServer, first *tooldv1.ExecuteRequest) (*stream, error) {
 	request, who := first.GetAttach(), principalOf(g.Context())
 	if request == nil {
+		if err := t.daemon.life.upgrade.pass(g.Context()); err != nil {
+			return nil, err
+		}
 		s, err := t.daemon.sessions.newSession(who, "", nil, nil, anonymous)
 		if err != nil {
 			return nil, err
@@ -233,7 +237,8 @@ func (d *Daemon) find(who access.Principal, name string, roots []string, options
 // attachments are the streams of a session, from the first look at it to their going away.
 type attachments struct {
 	s       *session
-	joining sync.Mutex // held while a stream is let in, until its place in the session is known; locked before intake's
+	awaited atomic.Bool // calls do not begin until the main stream is back that the program before had
+	joining sync.Mutex  // held while a stream is let in, until its place in the session is known; locked before intake's
 }
 
 // attach makes st one of the session's streams.
@@ -249,6 +254,9 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 		_ = at.s.written() // what the stream is told of is recorded
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })
 	})
+	if err == nil && !st.companion {
+		at.clientBack()
+	}
 	return err
 }
 

@@ -43,9 +43,9 @@ type lifecycle struct {
 func (d *Daemon) shutdown() {
 	d.status.health.Shutdown()
 	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
-	if d.life.upgrade.handover != nil {
-		cause.Reason = "the daemon is being upgraded"
+	if passing := d.life.upgrade.handover; passing != nil {
 		d.endpoints.leave()
+		passing.Sessions = d.sessions.suspend()
 	}
 	d.shares.drain(cause)
 	drained, cancel := context.WithTimeout(context.Background(), d.limits.Drain)
@@ -350,6 +350,8 @@ func (s *session) halt(cause error) {
 	s.tasks.set.Close()
 	s.tools.closeServers()
 	s.requests.reviewFileWatch()
-	s.intake.endTurns()
+	if !view(s, func(its *state) bool { return its.passing }) {
+		s.intake.endTurns()
+	}
 	s.work.Wait()
 }

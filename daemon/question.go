@@ -66,6 +66,7 @@ func (ask *asker) Ask(ctx context.Context, c *pipeline.Call, q pipeline.Question
 	var a *asked
 	ask.s.update(func(its *state) {
 		if a = its.questions.asked[c.Key]; a != nil && a.question.Same(q) {
+			a.question.Facts, a.decided = q.Facts, ask.ofCall(c, q).decided // of one that the program before has asked they were not known
 			return
 		} else if a != nil {
 			ask.withdraw(its, a, errMoot, "what it asks for has changed")
@@ -209,6 +210,10 @@ func (ask *asker) resolve(wire *tooldv1.Answer) *apierror.Error {
 	var then func()
 	yes := wire.GetDecision() == tooldv1.Decision_DECISION_ALLOW
 	ask.s.update(func(its *state) {
+		if its.passing {
+			refused = upgrading() // which asks again
+			return
+		}
 		if a, refused = its.questions.openQuestion(wire); refused != nil {
 			return
 		}
@@ -325,7 +330,7 @@ func (ask *asker) answerable(its *state) bool {
 
 // reviewQuestions withdraws the open questions when no client can answer them any more.
 func (ask *asker) reviewQuestions(its *state) {
-	if ask.answerable(its) {
+	if its.passing || ask.answerable(its) {
 		return
 	}
 	for _, a := range its.questions.asked {
@@ -364,7 +369,7 @@ func (ask *asker) rejudge(st *policySnapshot) {
 	ask.s.update(func(its *state) {
 		rights := ask.s.judge.rights(its.basis(), st)
 		for _, a := range its.questions.asked {
-			if a.done || a.decided == nil {
+			if a.done || a.decided == nil || its.passing {
 				continue
 			}
 			switch a.decided(rights) {

@@ -45,6 +45,7 @@ type resting struct {
 	canAsk    bool
 	proposed  map[string]bool
 	mentioned map[string]bool
+	open      *openWork // from the program before; nil: nothing is under way
 }
 
 // restsIn returns how long it is until the session may rest, or is to be looked at again for that; 0:
@@ -142,16 +143,21 @@ func (s *session) putAside() (r *resting, err error) {
 			return
 		}
 		its.stopping, its.resting = true, true
-		r = &resting{
-			info: journal.Info{Name: s.name, Created: s.created}, meta: s.meta, listed: listed, used: its.used, bytes: optionBytes(its.options, its.shell.vars.client), env: box,
-			owner: its.clients.owner, client: its.clients.info, peer: its.clients.peer, detached: its.clients.detached,
-			canAsk: its.questions.canAsk, proposed: its.questions.proposed, mentioned: its.shell.mentioned,
-		}
+		r = s.restingOf(its, listed, box)
 	})
 	if r == nil && box != nil {
 		box.Remove()
 	}
 	return r, nil
+}
+
+// restingOf returns what is kept of the session while it rests.
+func (s *session) restingOf(its *state, listed *tooldv1.Session, box *sealed.Box) *resting {
+	return &resting{
+		info: journal.Info{Name: s.name, Created: s.created}, meta: s.meta, listed: listed, used: its.used, bytes: optionBytes(its.options, its.shell.vars.client), env: box,
+		owner: its.clients.owner, client: its.clients.info, peer: its.clients.peer, detached: its.clients.detached,
+		canAsk: its.questions.canAsk, proposed: its.questions.proposed, mentioned: its.shell.mentioned,
+	}
 }
 
 // usedWithin reports whether a client has used the session, or it was found for a request, in that
@@ -214,6 +220,9 @@ func (x *sessionSet) wakeLocked(r *resting, why reason) (*session, error) {
 		its.questions.canAsk, its.questions.proposed, its.shell.mentioned = r.canAsk, r.proposed, r.mentioned
 		s.account.Restore(quota.Options, optionBytes(its.options, env))
 	})
+	if r.open != nil {
+		s.goOn(r.open)
+	}
 	x.mu.Lock()
 	delete(x.resting, s.name)
 	x.open[s.name] = s

@@ -40,7 +40,13 @@ func (x *sessionSet) restore() error {
 	if err != nil {
 		return err
 	}
+	if x.d.Inherited != nil {
+		x.inherit(x.d.Inherited.Sessions)
+	}
 	for _, info := range infos {
+		if x.resting[info.Name] != nil {
+			continue
+		}
 		if unborn, err := x.removeUnborn(info); err != nil {
 			return err
 		} else if !unborn && info.Sealed.IsZero() {

@@ -40,6 +40,7 @@ type state struct {
 	found    time.Time // when it was put together, or last found for a request
 	stopping bool      // takes nothing more
 	resting  bool      // it is stopping in order to rest
+	passing  bool      // another program is about to go on with it: no question is closed
 }
 
 // A ledger is the session's calls and turns, and which of its records are still needed.

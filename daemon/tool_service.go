@@ -25,7 +25,7 @@ type toolServer struct {
 
 // RunTool runs one call as a turn of its own and streams its events.
 func (t *toolServer) RunTool(request *tooldv1.RunToolRequest, g tooldv1.ToolService_RunToolServer) error {
-	if err := t.daemon.life.takesNew(); err != nil {
+	if err := t.daemon.life.upgrade.pass(g.Context()); err != nil {
 		return err
 	}
 	t.daemon.life.countStream(1)

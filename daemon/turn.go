@@ -28,6 +28,7 @@ type turn struct {
 	ordered *ordered // nil: results are recorded as calls end
 
 	// Changed while the session's
+	stopped   *pipeline.Stop // why further calls are skipped, when another program goes on with the turn
 	calls     int
 	numbering map[string]scheduler.Numbering // of batches, by the key of the call that they are nested in
 
@@ -67,10 +68,15 @@ func (in inlet) beginTurn(id string) *turn {
 		}
 		its.ledger.turns[t.number] = t
 	})
+	in.order(t)
+	return t
+}
+
+// order has the calls of a turn that begins ordered by its options.
+func (in inlet) order(t *turn) {
 	in.s.queue.SetFeed(convert.Feed(t.options))
 	in.s.queue.SetOrdering(convert.Ordering(t.options))
 	in.s.queue.SetConcurrency(cmp.Or(int(t.options.GetMaxConcurrency()), scheduler.DefaultConcurrency))
-	return t
 }
 
 // forgetTurn takes back a turn that has no call yet, since its first could not be recorded.

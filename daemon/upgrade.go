@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -27,14 +28,16 @@ const HandoverFormat = 1
 
 // A Handover is what the next program of this process goes on with, beside the state directory. It is kept as JSON.
 type Handover struct {
-	Passed access.Passed `json:"passed"`
+	Passed   access.Passed   `json:"passed"`
+	Sessions []passedSession `json:"sessions"` // not closed
 }
 
 // An upgrade has the daemon go on as another program.
 type upgrade struct {
 	d        *Daemon
-	one      sync.Mutex // held while an upgrade is under way
-	handover *Handover  // for the next program, once life.ending is closed; nil: there is none
+	one      sync.Mutex                    // held while an upgrade is under way
+	door     atomic.Pointer[chan struct{}] // what it points to is closed when that is over; nil: none is
+	handover *Handover                     // for the next program, once life.ending is closed; nil: there is none
 }
 
 // upgradeTick is how often an upgrade looks whether anything still runs.
@@ -55,13 +58,7 @@ func (x *daemonServer) Upgrade(ctx context.Context, request *tooldv1.UpgradeRequ
 	defer u.one.Unlock()
 	version, err := u.successor(ctx)
 	if err == nil {
-		err = u.quiesce(ctx, request.GetWait().AsDuration(), request.GetStopTasks())
-	}
-	if err == nil {
-		version, err = u.successor(ctx) // it may be another by now
-	}
-	if err == nil {
-		err = u.handOver()
+		version, err = u.carryOut(ctx, request.GetWait().AsDuration(), request.GetStopTasks())
 	}
 	if err != nil {
 		return nil, err
@@ -77,9 +74,44 @@ func (u *upgrade) successor(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
+// carryOut has calls wait, and begins the end of this program once nothing runs. On an error they go on.
+func (u *upgrade) carryOut(ctx context.Context, wait time.Duration, stopTasks bool) (version string, err error) {
+	over := time.Now().Add(wait)
+	opened := make(chan struct{})
+	u.door.Store(&opened)
+	defer close(opened)
+	defer u.door.Store(nil)
+	for begun := false; !begun; {
+		if err = u.quiesce(ctx, wait, over, stopTasks); err == nil {
+			version, err = u.successor(ctx) // it may be another by now
+		}
+		if err == nil {
+			begun, err = u.handOver()
+		}
+		if err != nil {
+			u.goOn()
+			return "", err
+		}
+	}
+	return version, nil
+}
+
+// pass returns when an upgrade that is under way has come to its end. A call whose client could not attach again waits here, where it is
+// not accepted yet. The error is that this program ends.
+func (u *upgrade) pass(ctx context.Context) error {
+	if door := u.door.Load(); door != nil {
+		select {
+		case <-*door:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return u.d.life.takesNew()
+}
+
 // quiesce waits until nothing runs that an upgrade would end. The error names what still runs after that time.
-func (u *upgrade) quiesce(ctx context.Context, wait time.Duration, stopTasks bool) error {
-	over := time.After(wait)
+func (u *upgrade) quiesce(ctx context.Context, wait time.Duration, until time.Time, stopTasks bool) error {
+	over := time.After(time.Until(until))
 	for {
 		running := u.running(stopTasks)
 		if len(running) == 0 {
@@ -99,19 +131,16 @@ func (u *upgrade) quiesce(ctx context.Context, wait time.Duration, stopTasks boo
 
 // A runningThing is what an upgrade waits for.
 type runningThing struct {
-	kind    string // "call" or "background task"
+	kind    string // "call", "background task" or "hook"
 	session string
 	name    string // its id, and what it is
 }
 
-// running returns what an upgrade must wait for. Background tasks are stopped, if that is asked for.
+// running returns what an upgrade must wait for, and has other calls wait. Background tasks are stopped, if that is asked for.
 func (u *upgrade) running(stopTasks bool) (all []runningThing) {
 	for _, s := range u.d.sessions.all() {
-		s.update(func(its *state) {
-			for _, t := range its.ledger.openTurns() {
-				all = append(all, runningThing{"call", s.name, strings.Join(t.openIDs(), ", ")})
-			}
-		})
+		s.queue.SetPaused(view(s, s.resumable))
+		all = append(all, view(s, s.running)...)
 		for _, task := range s.tasks.running() {
 			all = append(all, runningThing{"background task", s.name, task.ID + " (" + task.Command + ")"})
 			if stopTasks {
@@ -120,6 +149,67 @@ func (u *upgrade) running(stopTasks bool) (all []runningThing) {
 		}
 	}
 	return all
+}
+
+// resumable reports whether all clients of the session can attach again, and calls can go on without what those bring. Else its calls end
+// before an upgrade.
+func (s *session) resumable(its *state) bool {
+	for st := range its.clients.streams {
+		if st.only != "" {
+			return false
+		}
+	}
+	return !s.meta.Anonymous && len(its.toolset.clientTools)+len(its.clients.editors) == 0
+}
+
+// running returns the calls that an upgrade must wait for: those that have begun and do not wait for an answer. If a client cannot attach
+// again, they are all.
+func (s *session) running(its *state) (all []runningThing) {
+	resumable := s.resumable(its)
+	for key, row := range its.ledger.calls {
+		_, begun := its.shell.given[key]
+		a := its.questions.asked[key]
+		if row.Open && (begun && (its.ledger.live[key] != nil || a == nil || a.done) || !resumable) {
+			all = append(all, runningThing{"call", s.name, fmt.Sprintf("%s (%s)", row.ID, row.Name)})
+		}
+	}
+	if len(all) == 0 && s.working.Load() > 0 {
+		all = append(all, runningThing{"hook", s.name, "of the session"})
+	}
+	return all
+}
+
+// goOn lets calls begin again: the upgrade is given up.
+func (u *upgrade) goOn() {
+	for _, s := range u.d.sessions.all() {
+		s.update(func(its *state) { its.passing = false })
+		s.queue.SetPaused(false)
+		s.asker.rejudge(s.judge.policy()) // what was not done meanwhile
+		s.update(s.asker.reviewQuestions)
+	}
+}
+
+// mark has nothing begin or be answered in any session from now on. False: something runs again, and nothing is marked.
+func (u *upgrade) mark() bool {
+	u.d.sessions.making.Lock()
+	defer u.d.sessions.making.Unlock()
+	var marked []*session
+	for _, s := range u.d.sessions.all() {
+		quiet := view(s, func(its *state) bool {
+			its.passing = len(s.running(its)) == 0 && len(s.tasks.running()) == 0
+			return its.passing
+		})
+		if !quiet {
+			for _, s := range marked {
+				s.update(func(its *state) { its.passing = false })
+				s.asker.rejudge(s.judge.policy())
+			}
+			return false
+		}
+		marked = append(marked, s)
+	}
+	u.d.life.once.ending.Do(func() { close(u.d.life.ending) }) // no other session is made
+	return true
 }
 
 // stillRunning is the error of an upgrade that has waited in vain.
@@ -136,15 +226,19 @@ func stillRunning(wait time.Duration, running []runningThing) error {
 	return refused
 }
 
-// handOver begins the end of this program. On an error it goes on.
-func (u *upgrade) handOver() error {
+// handOver begins the end of this program. On an error it goes on; without one, and if it has not begun, something runs again.
+func (u *upgrade) handOver() (begun bool, err error) {
 	passed, err := u.d.endpoints.pass()
 	if err != nil {
-		return apierror.New(codes.ResourceExhausted, "upgrade_failed", "The daemon goes on as it is: its sockets cannot be passed on: %v.", err)
+		return false, apierror.New(codes.ResourceExhausted, "upgrade_failed", "The daemon goes on as it is: its sockets cannot be passed on: %v.", err)
 	}
 	u.handover = &Handover{Passed: passed}
-	u.d.life.once.ending.Do(func() { close(u.d.life.ending) })
-	return nil
+	if !u.mark() {
+		u.handover = nil
+		passed.Close()
+		return false, nil
+	}
+	return true, nil
 }
 
 // Handover returns what the next program of this process goes on with; nil: the daemon has ended otherwise. It is complete when

@@ -31,6 +31,7 @@ type Plan struct {
 	lanes     []*lane // root, and of the calls that something was nested in
 	returning []*call // that wait for a slot again, in the order of their requests
 	turns     turns
+	paused    bool // no call of root starts, but one that another waits for
 	looks     bool // there was a call in the Dependency ordering, so some may have to be looked at again
 	steps     []Step
 }
@@ -72,6 +73,27 @@ func (p *Plan) SetFeed(feed Feed) { p.how.feed = feed }
 
 // SetOrdering sets the Ordering of turns that begin from now on. At first it is Batched.
 func (p *Plan) SetOrdering(ordering Ordering) { p.how.ordering = ordering }
+
+// SetPaused sets whether waiting calls stay so. What runs goes on, with what is nested in it, and so does what must end before a
+// running call can continue alone.
+func (p *Plan) SetPaused(paused bool) { p.paused = paused }
+
+// holdsBack reports whether a call stays waiting because the plan is paused.
+func (p *Plan) holdsBack(c *call) bool {
+	return p.paused && c.lane == p.root && !slices.ContainsFunc(p.returning, func(d *call) bool {
+		return d.apart && d.lane == p.root && d.arrival > c.arrival
+	})
+}
+
+// Stopped returns why each further call of the turn is skipped; nil: it is not.
+func (p *Plan) Stopped(number uint64) error {
+	for _, t := range p.turns.open {
+		if t.number == number {
+			return t.refusal(p.root)
+		}
+	}
+	return nil
+}
 
 // Slots returns how many slots the session takes up.
 func (p *Plan) Slots() int { return p.root.slots }
@@ -198,7 +220,7 @@ func (p *Plan) next(room int) *call {
 	}
 	var first *call
 	for _, l := range p.lanes {
-		if c := l.first(p.concurrency); c != nil && p.cost(c) <= room && (first == nil || c.arrival < first.arrival) {
+		if c := l.first(p.concurrency); c != nil && !p.holdsBack(c) && p.cost(c) <= room && (first == nil || c.arrival < first.arrival) {
 			first = c
 		}
 	}

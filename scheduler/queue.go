@@ -69,6 +69,17 @@ func (q *Queue) SetOrdering(ordering Ordering) {
 	q.change(func(p *Plan) { p.SetOrdering(ordering) })
 }
 
+// SetPaused does what Plan.SetPaused does.
+func (q *Queue) SetPaused(paused bool) {
+	q.change(func(p *Plan) { p.SetPaused(paused) })
+}
+
+// Stopped does what Plan.Stopped does.
+func (q *Queue) Stopped(turn uint64) (cause error) {
+	q.scheduler.do(func() { cause = q.plan.Stopped(turn) })
+	return cause
+}
+
 // Ahead does what Plan.Ahead does. It returns nil once the scheduler is closed.
 func (q *Queue) Ahead(t Task, parent string) (ids []string) {
 	q.scheduler.do(func() { ids = q.plan.Ahead(t, parent) })

@@ -109,21 +109,21 @@ func (ts *turns) end() bool {
 // has ended by then and whatever the Feed is. The zero value is ready for use. The calls nested in
 // one call are ordered among themselves, so each parent has its own Numbering.
 type Numbering struct {
-	turn       uint64
-	batch      int
-	concurrent bool
+	Turn       uint64
+	Batch      int // the newest number; 0: none
+	Concurrent bool
 }
 
 // Next returns the number of t's batch within its turn, from 1, after the calls that Next has seen
 // before. A call that will not be ordered (an invalid one) must not be passed to it, and so splits
 // no batch.
 func (n *Numbering) Next(t Task) int {
-	if t.Turn() != n.turn {
-		*n = Numbering{turn: t.Turn()}
+	if t.Turn() != n.Turn {
+		*n = Numbering{Turn: t.Turn()}
 	}
-	if n.batch == 0 || !n.concurrent || !t.Concurrent() {
-		n.batch++
+	if n.Batch == 0 || !n.Concurrent || !t.Concurrent() {
+		n.Batch++
 	}
-	n.concurrent = t.Concurrent()
-	return n.batch
+	n.Concurrent = t.Concurrent()
+	return n.Batch
 }

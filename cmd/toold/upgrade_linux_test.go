@@ -9,11 +9,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // An upgradable is a daemon of a program that is installed in its house.
@@ -131,6 +137,133 @@ func (u *upgradable) connecting(ctx context.Context, tcp string) error {
 		}
 	}
 	return nil
+}
+
+// again connects again, after an upgrade, and attaches behind what the talk has heard.
+func (u *upgradable) again(c *talk, a *tooldv1.Attach) *talk {
+	c.t.Helper()
+	var last uint64
+	for {
+		event, err := c.receive()
+		if err != nil {
+			if toold.Reason(err) != "upgrading" {
+				c.t.Fatalf("the stream has ended with %v", err)
+			}
+			break
+		}
+		c.heard = append(c.heard, event)
+	}
+	for _, event := range c.heard {
+		last = max(last, event.GetSeq(), event.GetAttached().GetLastSeq())
+	}
+	a = proto.CloneOf(a)
+	a.AfterSeq = &last
+	next := u.attach(c.t, a)
+	next.heard = append(c.heard, next.heard...)
+	return next
+}
+
+// TestUpgradeInTheMiddle: a turn is open, a question waits for its answer, and calls wait for it. They go on in the new program.
+func TestUpgradeInTheMiddle(t *testing.T) {
+	t.Parallel()
+	u := newUpgradable(t)
+	root := u.room(t, "middle", map[string]string{"sub/x": ""})
+	a := in(root, nil)
+	a.Env = map[string]string{"MINE": "kept", "PATH": os.Getenv("PATH"), "HOME": u.dir}
+	c := u.attach(t, a)
+	c.run("zero", "cd sub; export OURS=too")
+	c.bash("one", "echo $MINE $OURS >> log")
+	q := c.question("one")
+	c.bash("two", "echo two >> log")
+	c.bash("three", "cat log; pwd")
+	ahead := c.question("two")
+	c.answer(answer(ahead, yes)) // before its turn has come
+	c.until("two withdrawn: answered: allowed")
+	holds(t, "what is said", u.upgrade(t, cli.ExitOK), "has become")
+	a.Env = nil // what was sent counts
+	c = u.again(c, a)
+	if again := c.question("one"); again.GetQuestionId() != q.GetQuestionId() { // as to each stream that attaches
+		t.Errorf("the question is %s now, and was %s", again.GetQuestionId(), q.GetQuestionId())
+	}
+	c.answer(answer(q, yes))
+	r := c.finish("three", no)
+	if got := strings.TrimSpace(textIn(r)); got != "kept too\ntwo\n"+root+"/sub" {
+		t.Errorf("the last call has printed %q", got)
+	}
+	same(t, "what was heard", filtered(c.heard, "zero", "attached"),
+		"one accepted", "one asks", "two accepted", "three accepted", "two asks", "two withdrawn: answered: allowed", "one asks",
+		"one withdrawn: answered: allowed", "one started", "one OK", "two started", "two OK", "three started", "three OK", "turn ended")
+}
+
+// filtered is the story without events about some, and without what the first turn had.
+func filtered(events []*tooldv1.ExecuteResponse, without ...string) (told []string) {
+	for _, words := range story(events) {
+		if !slices.ContainsFunc(without, func(prefix string) bool { return strings.HasPrefix(words, prefix) }) {
+			told = append(told, words)
+		}
+	}
+	return told[1:] // the end of the first turn
+}
+
+// TestUpgradeWaits: what runs ends first, or is named.
+func TestUpgradeWaits(t *testing.T) {
+	t.Parallel()
+	u := newUpgradable(t)
+	root := u.room(t, "waits", nil)
+	c := u.attach(t, in(root, &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}))
+	c.bash("one", "mkfifo gate; echo there; cat gate; echo over")
+	c.until("one started")
+	c.bash("two", "echo two >> log")
+	holds(t, "the refusal", u.upgrade(t, cli.ExitFailed, "--wait=50ms"), "there still runs call one (Bash) of session waits")
+	c.until("two accepted")
+	upgraded := make(chan error, 1)
+	go func() {
+		for {
+			_, err := u.link.Daemon.Upgrade(t.Context(), &tooldv1.UpgradeRequest{Wait: durationpb.New(hangGuard)})
+			if toold.Reason(err) != "upgrading" { // else the other was faster
+				upgraded <- err
+				return
+			}
+		}
+	}()
+	for {
+		_, err := u.link.Daemon.Upgrade(t.Context(), &tooldv1.UpgradeRequest{})
+		if toold.Reason(err) == "upgrading" {
+			break
+		}
+	}
+	c.bash("late", "echo late >> log") // it is accepted, and waits
+	c.until("late accepted")
+	writeTo(t, filepath.Join(root, "gate"), "")
+	if err := <-upgraded; err != nil {
+		t.Fatal(err)
+	}
+	c = u.again(c, in(root, nil))
+	c.finish("late", no)
+	c.use("three", "Bash", `{"command":"cat log; sleep 1000","run_in_background":true}`)
+	c.until("three OK")
+	holds(t, "the refusal", u.upgrade(t, cli.ExitFailed, "--wait=50ms"), "there still runs background task", "sleep 1000")
+	holds(t, "what is said", u.upgrade(t, cli.ExitOK, "--stop-tasks"), "has become")
+	c = u.again(c, in(root, nil))
+	if c.run("four", "cat log"); content(t, filepath.Join(root, "log")) != "two\nlate\n" {
+		t.Errorf("the log is %q", content(t, filepath.Join(root, "log")))
+	}
+	if got := c.notices("task_ended"); len(got) != 1 {
+		t.Errorf("of the task is told %q", got)
+	}
+}
+
+// writeTo opens a file that is there, and writes to it.
+func writeTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestUpgradeRefused: what is installed must be a toold that can go on. Else nothing changes.

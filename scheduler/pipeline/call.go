@@ -116,6 +116,9 @@ type Recorder interface {
 	End(c *Call, ended Ended, seen map[string]workspace.State)
 	// Skipped does what End does for a call whose turn never came, after it has returned.
 	Skipped(*Call, Ended)
+	// PassedOn notes, instead of End and of Skipped, that the call has not started and goes on in another program. It must
+	// not block.
+	PassedOn(*Call)
 	// Notice records a message to clients about the call.
 	Notice(*Call, Noticed)
 	// Remark records a message to clients that no call's records hold. It may be called at any time.
@@ -172,6 +175,36 @@ type Rights struct {
 func isNo(err error) (no *fault.Error, is bool) {
 	no, is = errors.AsType[*fault.Error](err)
 	return no, is && no.Code == "client_denied"
+}
+
+// ErrPassedOn is the cause that ends calls in this program which have not started: another one goes on with them.
+var ErrPassedOn = errors.New("another program goes on with the call")
+
+// A Passed is a call that has not started, as another program goes on with it.
+type Passed struct {
+	Use       Use       `json:"use"`
+	Input     string    `json:"input"` // byte for byte, which JSON does not keep of itself
+	Accepted  time.Time `json:"accepted"`
+	Questions int       `json:"questions,omitempty"` // that were made
+}
+
+// PassOn returns what another program goes on with of a call. The scheduler has called neither Run nor Skip, or they have returned.
+func PassOn(c *Call) Passed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := Passed{Use: c.Use, Accepted: c.accepted, Questions: c.questions}
+	p.Input = cmp.Or(c.parsed.sent, c.parsed.input)
+	return p
+}
+
+// GoOn returns the call of a use that has waited in another program, as New does.
+func GoOn(p Passed, tool tools.Tool, session Session) (call *Call, refused *Ended) {
+	p.Use.Input = json.RawMessage(p.Input)
+	call, refused = New(p.Use, tool, session)
+	if call != nil {
+		call.accepted, call.questions = p.Accepted, p.Questions
+	}
+	return call, refused
 }
 
 // ErrMoot means that a question was withdrawn because what it depends on has changed.
@@ -270,6 +303,7 @@ func Waits(c *Call) bool {
 // parsed is a parsed input. An answer may replace the input.
 type parsed struct {
 	input    string
+	sent     string // the input that was accepted, if this one has taken its place; empty: it has not
 	declared tools.Action
 	action   tools.Action // its state at the latest check
 	effects  tools.Effects

@@ -5,6 +5,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,11 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 	env, rights := c.session.Begin(c)
 	c.rights, c.rights.fresh = rights, true
 	ended := c.noted(c.way(ctx, env))
+	if errors.Is(context.Cause(ctx), ErrPassedOn) && !c.started.Load() {
+		c.files.Release()
+		c.session.PassedOn(c)
+		return nil
+	}
 	c.files.Release()
 	var seen map[string]workspace.State
 	if env.Files != nil {
@@ -51,6 +57,10 @@ func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func()
 // Skip ends a call whose turn never comes. It is the scheduler's other way out.
 func (c *Call) Skip(cause error) {
 	c.ahead.stop()
+	if errors.Is(cause, ErrPassedOn) {
+		c.session.PassedOn(c)
+		return
+	}
 	ended := NotStarted(cause)
 	ended.Usage.spent(Waiting, c.accepted, c.accepted)
 	c.session.Skipped(c, ended)
@@ -234,6 +244,7 @@ func (c *Call) replace(input json.RawMessage) error {
 		return fault.Deniedf("widened_input",
 			"The input was replaced by one that would change or read something else, but the call was accepted as one that may run beside others. Send it as a new call.")
 	}
+	other.sent = cmp.Or(c.parsed.sent, c.parsed.input)
 	c.parsed = other
 	return nil
 }

@@ -1,0 +1,443 @@
+// Sessions that another program goes on with. They rest, as unused ones do, with what is under way beside them: open turns, calls that
+// have not started, questions. Nothing of these ends in this program, and each call runs in one of the two.
+
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toold/toold/daemon/access"
+	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/dialect"
+	"github.com/toold/toold/daemon/journal"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler"
+	"github.com/toold/toold/scheduler/hook"
+	"github.com/toold/toold/scheduler/permission"
+	"github.com/toold/toold/scheduler/pipeline"
+	"github.com/toold/toold/tools"
+)
+
+// A passedSession is a session at rest, for another program: messages of the contract are in their wire format.
+type passedSession struct {
+	Name      string            `json:"name"`
+	Created   time.Time         `json:"created"`
+	Meta      meta              `json:"meta"`
+	Listed    []byte            `json:"listed"`
+	Used      time.Time         `json:"used"`
+	Bytes     int64             `json:"bytes"`
+	Env       map[string]string `json:"env,omitempty"`
+	Owner     access.Owner      `json:"owner"`
+	Client    []byte            `json:"client,omitempty"`
+	Peer      *pipeline.Peer    `json:"peer,omitempty"`
+	Detached  time.Time         `json:"detached"`
+	CanAsk    bool              `json:"can_ask,omitempty"`
+	Proposed  map[string]bool   `json:"proposed,omitempty"`
+	Mentioned map[string]bool   `json:"mentioned,omitempty"`
+	Open      *openWork         `json:"open,omitempty"`
+}
+
+// An openWork is what is under way in a session that another program goes on with.
+type openWork struct {
+	Attached bool           `json:"attached,omitempty"` // a main stream was, so calls wait a moment for it
+	Turns    []passedTurn   `json:"turns"`              // oldest first
+	Calls    []passedCall   `json:"calls"`              // in the order in which they were accepted
+	Deferred []passedChange `json:"deferred,omitempty"`
+}
+
+// A passedTurn is an open turn.
+type passedTurn struct {
+	Number    uint64                   `json:"number"`
+	ID        string                   `json:"id,omitempty"`
+	Options   []byte                   `json:"options"`
+	Begun     time.Time                `json:"begun"`
+	Calls     int                      `json:"calls"`
+	Batches   int                      `json:"batches"`
+	Numbering scheduler.Numbering      `json:"numbering"`
+	Takes     bool                     `json:"takes,omitempty"` // the main stream's tool uses
+	Ended     bool                     `json:"ended,omitempty"`
+	Outcomes  map[pipeline.Outcome]int `json:"outcomes"`
+	Work      time.Duration            `json:"work"`
+	HookCalls map[int]hook.Call        `json:"hook_calls,omitempty"`
+	Stopped   *pipeline.Stop           `json:"stopped,omitempty"` // why each further call is skipped
+	Next      int                      `json:"next,omitempty"`    // index of the next result, if they are ordered
+	Waiting   map[int]journal.Entry    `json:"waiting,omitempty"` // results behind it
+}
+
+// A passedCall is a call that has not started.
+type passedCall struct {
+	pipeline.Passed
+	Trace   string       `json:"trace,omitempty"`
+	Listing *dialect.Use `json:"listing,omitempty"`
+	Asked   *passedAsked `json:"asked,omitempty"` // nil: nothing is
+}
+
+// A passedAsked is a call's question: open, or answered with yes.
+type passedAsked struct {
+	ID, Tool, Title        string
+	Digest, Shown, Touched string
+	Text                   string
+	Level                  permission.Level
+	Suggestions            []string
+	Yes                    bool
+	Input                  string // of a yes
+}
+
+// A passedChange is what a concurrent call leaves behind, until its batch has ended.
+type passedChange struct {
+	Use     pipeline.Use
+	Changes tools.Changes
+	Given   []string
+}
+
+// passedOn are the calls of a session that another program goes on with.
+type passedOn struct {
+	mu    sync.Mutex
+	calls []*pipeline.Call
+}
+
+// PassedOn notes that the call goes on in another program.
+func (rec *recorder) PassedOn(c *pipeline.Call) {
+	rec.passed.mu.Lock()
+	defer rec.passed.mu.Unlock()
+	rec.passed.calls = append(rec.passed.calls, c)
+}
+
+// suspend has the session rest with all that is under way in it. It is marked as passing, so nothing runs. Nil: it has ended otherwise.
+func (s *session) suspend() (*resting, error) {
+	var before bool
+	var env map[string]string
+	s.intake.alone(func(inlet) {
+		s.update(func(its *state) {
+			before, its.stopping, its.resting = its.stopping, true, true
+			env = its.shell.vars.client
+			for _, a := range its.questions.asked {
+				if a.use == nil { // about a server, which is asked about when a client attaches
+					s.asker.withdraw(its, a, errMoot, "the daemon is being upgraded")
+				}
+			}
+		})
+	})
+	if before {
+		<-s.gone
+		return nil, nil
+	}
+	for _, t := range view(s, func(its *state) []*turn { return its.ledger.openTurns() }) {
+		t.stopped = stopOf(s.queue.Stopped(t.number))
+	}
+	listed := inList(s.describe())
+	attached := view(s, func(its *state) bool { return its.clients.main != nil })
+	s.halt(pipeline.ErrPassedOn)
+	box, err := seal(s.daemon.inState(restingDir), env)
+	if err = errors.Join(err, s.written()); err != nil {
+		return nil, err
+	}
+	var r *resting
+	s.update(func(its *state) {
+		r = s.restingOf(its, listed, box)
+		r.open = s.openWork(its, attached)
+	})
+	for _, stream := range s.attachments.attached() {
+		stream.finish(s.daemon.life.farewell())
+	}
+	s.release()
+	close(s.gone)
+	return r, nil
+}
+
+// stopOf returns the cause with which calls are skipped as one that can be passed on.
+func stopOf(cause error) *pipeline.Stop {
+	if stop, is := errors.AsType[*pipeline.Stop](cause); is || cause == nil {
+		return stop
+	}
+	return &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: cause.Error()}
+}
+
+// openWork returns what is under way; nil: nothing is.
+func (s *session) openWork(its *state, attached bool) *openWork {
+	w := &openWork{Attached: attached}
+	for _, t := range its.ledger.openTurns() {
+		if !t.over {
+			w.Turns = append(w.Turns, s.passedTurn(its, t))
+		}
+	}
+	s.recorder.passed.mu.Lock()
+	calls := s.recorder.passed.calls
+	s.recorder.passed.mu.Unlock()
+	slices.SortFunc(calls, func(a, b *pipeline.Call) int {
+		return cmp.Or(cmp.Compare(a.Use.Turn, b.Use.Turn), cmp.Compare(a.Use.Index, b.Use.Index))
+	})
+	for _, c := range calls {
+		w.Calls = append(w.Calls, passedCallOf(its, c))
+	}
+	for _, d := range its.ledger.deferred {
+		w.Deferred = append(w.Deferred, passedChange{*d.use, d.changes, d.given})
+	}
+	if len(w.Turns) == 0 {
+		return nil
+	}
+	return w
+}
+
+func (s *session) passedTurn(its *state, t *turn) passedTurn {
+	options, err := proto.Marshal(t.options)
+	if err != nil {
+		panic("BUG: options that cannot be marshalled: " + err.Error())
+	}
+	p := passedTurn{
+		Number: t.number, ID: t.id, Options: options, Begun: t.begun, Calls: t.calls, Batches: t.batches, Numbering: t.numbering[""],
+		Takes: its.ledger.open == t, Ended: t.ended, Outcomes: t.outcomes, Work: t.work, HookCalls: t.hookCalls, Stopped: t.stopped,
+	}
+	if t.ordered != nil {
+		p.Next, p.Waiting = t.ordered.next, t.ordered.waiting
+	}
+	return p
+}
+
+func passedCallOf(its *state, c *pipeline.Call) passedCall {
+	p := passedCall{Passed: pipeline.PassOn(c), Trace: its.ledger.calls[c.Key].watched.trace}
+	if v, is := c.Tool.(*viewer); is {
+		p.Listing = &dialect.Use{Name: v.listing.Spec().Name, Input: string(v.input)}
+	}
+	if a := its.questions.asked[c.Key]; a != nil {
+		q := a.question
+		p.Asked = &passedAsked{
+			ID: q.ID, Tool: q.Tool, Title: q.Title, Digest: q.Digest, Shown: q.Shown, Touched: q.Touched, Text: q.Verdict.Text, Level: q.Verdict.Level,
+			Suggestions: q.Suggestions, Yes: a.done, Input: a.input,
+		}
+	}
+	return p
+}
+
+// goOn goes on with what was under way in a session that was just put together. Calls begin when its client is back, or after the
+// time that one has which went away.
+func (s *session) goOn(w *openWork) {
+	if w.Attached {
+		s.attachments.awaited.Store(true)
+		s.queue.SetPaused(true)
+		s.goUnlessStopping(func(ctx context.Context) {
+			if sleep(ctx, s.daemon.grace) == nil {
+				s.attachments.clientBack()
+			}
+		})
+	}
+	s.update(func(its *state) {
+		for _, d := range w.Deferred {
+			its.ledger.deferred = append(its.ledger.deferred, change{&d.Use, d.Changes, d.Given})
+		}
+		switch {
+		case !s.attachments.keeps(its):
+			s.attachments.checkAt(its, time.Now().Add(s.daemon.grace))
+		case its.questions.canAsk:
+			s.attachments.checkAt(its, its.clients.detached.Add(s.daemon.limits.DetachedQuestion))
+		}
+	})
+	s.intake.alone(func(in inlet) {
+		for _, p := range w.Turns {
+			in.goOnTurn(p, w.Calls)
+		}
+	})
+}
+
+// clientBack lets calls begin that have waited for their client.
+func (at *attachments) clientBack() {
+	if at.awaited.Swap(false) {
+		at.s.queue.SetPaused(false)
+	}
+}
+
+// goOnTurn opens the turn again, with its calls.
+func (in inlet) goOnTurn(p passedTurn, calls []passedCall) {
+	options := &tooldv1.Options{}
+	if err := proto.Unmarshal(p.Options, options); err != nil {
+		in.s.daemon.Log.Error("options of an open turn are lost", zap.String("session", in.s.name), zap.Error(err))
+	}
+	t := &turn{
+		number: p.Number, id: p.ID, options: options, begun: p.Begun, calls: p.Calls, batches: p.Batches, ended: p.Ended, work: p.Work, stopped: p.Stopped,
+		numbering: map[string]scheduler.Numbering{"": p.Numbering}, open: map[string]string{}, outcomes: map[pipeline.Outcome]int{}, hookCalls: map[int]hook.Call{},
+	}
+	maps.Copy(t.outcomes, p.Outcomes)
+	maps.Copy(t.hookCalls, p.HookCalls)
+	if options.GetOrderedResults() {
+		t.ordered = &ordered{next: p.Next, waiting: map[int]journal.Entry{}}
+		maps.Copy(t.ordered.waiting, p.Waiting)
+	}
+	mine := slices.DeleteFunc(slices.Clone(calls), func(c passedCall) bool { return c.Use.Turn != p.Number })
+	in.s.update(func(its *state) {
+		its.ledger.turns[t.number] = t
+		if p.Takes {
+			its.ledger.open = t
+		}
+		for _, c := range mine {
+			t.open[c.Use.Key] = c.Use.ID
+			row := its.ledger.calls[c.Use.Key]
+			row.size = len(c.Input)
+			its.ledger.openSize += row.size
+		}
+	})
+	in.order(t)
+	for _, c := range mine {
+		in.goOnCall(t, c)
+	}
+	if t.stopped != nil {
+		in.s.queue.StopTurn(t.number, t.stopped, func(scheduler.Task) bool { return false })
+	}
+	if t.ended {
+		in.s.queue.EndTurn(t.number)
+		in.s.update(func(its *state) { in.s.recorder.finishTurn(its, t) })
+	}
+}
+
+// goOnCall makes the call again, and has it wait for its turn.
+func (in inlet) goOnCall(t *turn, p passedCall) {
+	s := in.s
+	tool := in.viewerOf(&request{use: withInput(p.Use, p.Input), listing: p.Listing}, s.tools.lookUp(p.Use.Name, t.options), t.options)
+	var call *pipeline.Call
+	var refused *pipeline.Ended
+	if tool == nil {
+		refused = new(pipeline.Refuse(s.tools.unknownTool(p.Use.Name, t.options)))
+	} else {
+		call, refused = pipeline.GoOn(p.Passed, tool, s.forCalls())
+	}
+	s.update(func(its *state) {
+		row := its.ledger.calls[p.Use.Key]
+		row.watched = s.daemon.watchCall(tool, p.Trace)
+		row.watched.accepted = p.Accepted
+		if a := p.Asked; a != nil && call != nil {
+			its.questions.asked[p.Use.Key] = s.asker.askedBefore(a, call)
+		}
+	})
+	if call == nil {
+		use := p.Use
+		s.work.Go(func() { s.recorder.conclude(ending{use: &use, ended: *refused}) })
+		return
+	}
+	if convert.Ordering(t.options) == scheduler.Dependency {
+		pipeline.Arrange(call)
+	}
+	s.queue.Add(call, "")
+	s.asker.askAhead(call)
+}
+
+// withInput returns the use with its input.
+func withInput(use pipeline.Use, input string) pipeline.Use {
+	use.Input = json.RawMessage(input)
+	return use
+}
+
+// askedBefore returns the question that the program before has asked. The call that asks the same takes it over.
+func (ask *asker) askedBefore(p *passedAsked, c *pipeline.Call) *asked {
+	q := pipeline.Question{ID: p.ID, Tool: p.Tool, Title: p.Title, Digest: p.Digest, Shown: p.Shown, Touched: p.Touched, Suggestions: p.Suggestions}
+	q.Verdict.Text, q.Verdict.Level = p.Text, p.Level
+	about := ask.ofCall(c, q)
+	about.decided = nil // its facts are known when it is judged again
+	a := &asked{subject: about, question: q, settled: make(chan struct{}), done: p.Yes, input: p.Input}
+	if p.Yes {
+		close(a.settled)
+	}
+	return a
+}
+
+// passed returns the session for another program.
+func (r *resting) passed() (passedSession, error) {
+	p := passedSession{
+		Name: r.info.Name, Created: r.info.Created, Meta: r.meta, Used: r.used, Bytes: r.bytes, Owner: r.owner, Peer: r.peer, Detached: r.detached,
+		CanAsk: r.canAsk, Proposed: r.proposed, Mentioned: r.mentioned, Open: r.open,
+	}
+	var err, wrong error
+	if p.Listed, err = proto.Marshal(r.listed); err == nil && r.client != nil {
+		p.Client, err = proto.Marshal(r.client)
+	}
+	if r.env != nil {
+		var text []byte
+		if text, wrong = r.env.Read(); wrong == nil {
+			wrong = json.Unmarshal(text, &p.Env)
+		}
+	}
+	return p, errors.Join(err, wrong)
+}
+
+// restingFrom returns a session at rest that the program before has passed on; dir is for its environment.
+func restingFrom(p passedSession, dir string) (*resting, error) {
+	r := &resting{
+		info: journal.Info{Name: p.Name, Created: p.Created}, meta: p.Meta, listed: &tooldv1.Session{}, used: p.Used, bytes: p.Bytes, owner: p.Owner, peer: p.Peer,
+		detached: p.Detached, canAsk: p.CanAsk, proposed: map[string]bool{}, mentioned: map[string]bool{}, open: p.Open,
+	}
+	maps.Copy(r.proposed, p.Proposed)
+	maps.Copy(r.mentioned, p.Mentioned)
+	err := proto.Unmarshal(p.Listed, r.listed)
+	if err == nil && p.Client != nil {
+		r.client = &tooldv1.ClientInfo{}
+		err = proto.Unmarshal(p.Client, r.client)
+	}
+	if err == nil {
+		r.env, err = seal(dir, p.Env)
+	}
+	return r, err
+}
+
+// inherit has the sessions rest that the program before has passed on. Those that cannot are restored as after a restart.
+func (x *sessionSet) inherit(all []passedSession) {
+	for _, p := range all {
+		r, err := restingFrom(p, x.d.inState(restingDir))
+		if err != nil {
+			x.d.Log.Error("what was under way in a session is lost", zap.String("session", p.Name), zap.Error(err))
+			continue
+		}
+		x.resting[p.Name] = r
+	}
+}
+
+// goOn brings the sessions back in which something is under way.
+func (x *sessionSet) goOn() {
+	for _, r := range x.allAtRest() {
+		if r.open == nil {
+			continue
+		}
+		if _, err := x.retrieve(r.info.Name, forDaemon); err != nil {
+			x.d.Log.Error("a session could not be gone on with", zap.String("session", r.info.Name), zap.Error(err))
+		}
+	}
+}
+
+// suspend has all sessions rest, for another program, and returns them.
+func (x *sessionSet) suspend() (all []passedSession) {
+	var suspending sync.WaitGroup
+	for _, s := range x.all() {
+		suspending.Go(func() {
+			if s.meta.Anonymous {
+				s.attachments.leave(&pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is being upgraded"})
+				return
+			}
+			r, err := s.suspend()
+			if err != nil {
+				x.d.Log.Error("what was under way in a session is lost", zap.String("session", s.name), zap.Error(err))
+			}
+			if r != nil {
+				x.mu.Lock()
+				delete(x.open, s.name)
+				x.resting[s.name] = r
+				x.mu.Unlock()
+			}
+		})
+	}
+	suspending.Wait()
+	for _, r := range x.allAtRest() {
+		p, err := r.passed()
+		if err != nil {
+			x.d.Log.Error("not all that a session has can be passed on", zap.String("session", r.info.Name), zap.Error(err))
+		}
+		all = append(all, p)
+	}
+	return all
+}
