@@ -67,6 +67,9 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 	if d.IdleExit > 0 {
 		info.Limits.IdleExit = durationpb.New(d.IdleExit)
 	}
+	if !principalOf(ctx).Remote() {
+		info.StateDir = convert.Clean(d.StateDir)
+	}
 	info.Health = d.healthNow()
 	info.Sessions = uint32(len(d.sessions.allAtRest()))
 	for _, s := range d.sessions.all() {

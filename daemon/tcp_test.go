@@ -130,7 +130,10 @@ func TestTokens(t *testing.T) {
 	}
 	want(t, listeners, []string{"unix:" + h.socket + " false", "tcp://" + address + " false"})
 	alice.lives(t)
-	if info, err = h.info(t.Context()); err != nil || info.GetPrincipal() != fmt.Sprint("uid:", os.Getuid()) {
+	if info.GetStateDir() != "" {
+		t.Errorf("a client over TCP is told the state directory %s", info.GetStateDir())
+	}
+	if info, err = h.info(t.Context()); err != nil || info.GetPrincipal() != fmt.Sprint("uid:", os.Getuid()) || info.GetStateDir() != h.state {
 		t.Errorf("%v, %v over the socket", info.GetPrincipal(), err)
 	}
 	for sent, reason := range map[string]string{

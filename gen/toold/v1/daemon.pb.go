@@ -98,7 +98,9 @@ type GetInfoResponse struct {
 	// Shells that were started beforehand and wait for a call, for all principals together.
 	WaitingShells uint32 `protobuf:"varint,23,opt,name=waiting_shells,json=waitingShells,proto3" json:"waiting_shells,omitempty"`
 	// How the daemon does. None from older daemons.
-	Health        *Health `protobuf:"bytes,24,opt,name=health,proto3" json:"health,omitempty"`
+	Health *Health `protobuf:"bytes,24,opt,name=health,proto3" json:"health,omitempty"`
+	// Where it keeps its state, an absolute path. Empty over TCP, and from older daemons.
+	StateDir      string `protobuf:"bytes,25,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -257,6 +259,13 @@ func (x *GetInfoResponse) GetHealth() *Health {
 		return x.Health
 	}
 	return nil
+}
+
+func (x *GetInfoResponse) GetStateDir() string {
+	if x != nil {
+		return x.StateDir
+	}
+	return ""
 }
 
 // How the daemon does, for all principals together.
@@ -1187,7 +1196,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xbb\x05\n" +
+	"\x0eGetInfoRequest\"\xd8\x05\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -1208,7 +1217,8 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\tprincipal\x18\x15 \x01(\tR\tprincipal\x12;\n" +
 	"\rsearch_memory\x18\x16 \x01(\v2\x16.toold.v1.SearchMemoryR\fsearchMemory\x12%\n" +
 	"\x0ewaiting_shells\x18\x17 \x01(\rR\rwaitingShells\x12(\n" +
-	"\x06health\x18\x18 \x01(\v2\x10.toold.v1.HealthR\x06health\"\xa7\x01\n" +
+	"\x06health\x18\x18 \x01(\v2\x10.toold.v1.HealthR\x06health\x12\x1b\n" +
+	"\tstate_dir\x18\x19 \x01(\tR\bstateDir\"\xa7\x01\n" +
 	"\x06Health\x12(\n" +
 	"\x10calls_per_second\x18\x01 \x01(\x01R\x0ecallsPerSecond\x12+\n" +
 	"\x06phases\x18\x02 \x03(\v2\x13.toold.v1.PhaseTimeR\x06phases\x12!\n" +

@@ -40,7 +40,7 @@ type Finder struct {
 	Socket  string // its absolute path
 	Remote  remote // a daemon over TCP, which takes the place of Socket
 
-	state     string     // the state directory, once the socket was found through its lock; see stateDir
+	state     string     // the state directory, once the daemon has named it, or was found through its lock; see StateDir
 	replaced  bool       // an older daemon has been looked for
 	successor *successor // of the daemon that was replaced; nil: none was
 }

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -114,7 +115,7 @@ type successor struct {
 	idleExit time.Duration
 }
 
-// Info connects, by Connect or Running, and asks the daemon what it is.
+// Info connects, by Connect or Running, and asks the daemon what it is. Its state directory is the one of StateDir from then on.
 func (f *Finder) Info(ctx context.Context, connect func(context.Context) (*toold.Conn, error)) (*toold.Conn, *tooldv1.GetInfoResponse, error) {
 	l, err := connect(ctx)
 	if err != nil {
@@ -125,5 +126,6 @@ func (f *Finder) Info(ctx context.Context, connect func(context.Context) (*toold
 		l.Close()
 		return nil, nil, err
 	}
+	f.state = cmp.Or(info.GetStateDir(), f.state)
 	return l, info, nil
 }
