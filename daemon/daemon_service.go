@@ -29,10 +29,10 @@ import (
 	"github.com/toold/toold/tools/fs/workspace"
 )
 
-// features names what is served, for clients that want to know before they ask.
-var features = []string{
+// served names what is served. The last is only where a program can take the place of another.
+var served = []string{
 	"answers", "background", "batches", "buffers", "checkpoints", "client_tools", "companion", "dashboard", "deferred_tools", "discard", "explain", "file_changes", "forms", "hooks", "interrupt",
-	"model_events", "native_results", "ordered_results", "program_tools", "progress", "read_output", "remember", "resume", "rules", "settings", "sibling_abort", "watch", "watch_sessions", "yield",
+	"model_events", "native_results", "ordered_results", "program_tools", "progress", "read_output", "remember", "resume", "rules", "settings", "sibling_abort", "watch", "watch_sessions", "yield", "upgrade",
 }
 
 type daemonServer struct {
@@ -40,11 +40,19 @@ type daemonServer struct {
 	daemon *Daemon
 }
 
+// features names what is served, for clients that want to know before they ask.
+func (d *Daemon) features() []string {
+	if d.Successor == nil {
+		return served[:len(served)-1]
+	}
+	return served
+}
+
 // GetInfo returns what this daemon is.
 func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (*tooldv1.GetInfoResponse, error) {
 	d := x.daemon
 	info := &tooldv1.GetInfoResponse{
-		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: features,
+		Version: d.Version, Pid: int32(os.Getpid()), Started: timestamppb.New(d.started), Features: d.features(),
 		DefaultRoot: convert.Clean(d.Root), Epoch: d.journal.Epoch(),
 		Listeners: d.endpoints.listening(), Principal: convert.Clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{

@@ -332,7 +332,7 @@ func (its *state) lead(_ inlet, st *stream, a *tooldv1.Attach) {
 func (at *attachments) hello(its *state, warnings []settings.Warning) *tooldv1.Attached {
 	hello := &tooldv1.Attached{
 		SessionId: at.s.name, FirstKeptSeq: at.s.log.First(), LastSeq: at.s.log.Last(), Epoch: at.s.daemon.journal.Epoch(),
-		Features: features, Roots: convert.Each(at.s.meta.Roots, convert.Clean),
+		Features: at.s.daemon.features(), Roots: convert.Each(at.s.meta.Roots, convert.Clean),
 	}
 	hello.Warnings, hello.WarningDetails = convert.Warnings(warnings)
 	for _, t := range its.ledger.openTurns() {

@@ -290,6 +290,6 @@ func goneText(gone *journal.GoneError) string {
 		what = fmt.Sprintf("cannot be reached any more (%v)", gone.Err)
 	}
 	return fmt.Sprintf("%s, which holds the journal, %s while the daemon runs. Put it back, or restart toold "+
-		"(`toold start --replace`): the new daemon goes on with the journal that it finds there, or begins a new one",
+		"(`toold start --replace`; one that was started with `toold serve`, where that was done): the new daemon goes on with the journal that it finds there, or begins a new one",
 		gone.Path, what)
 }

@@ -72,7 +72,7 @@ var imports = map[string][]string{
 		"cmd/toold/internal/connect", "cmd/toold/internal/demo", "cmd/toold/internal/mcpserver", "cmd/toold/internal/records",
 		"cmd/toold/internal/stdio", "cmd/toold/internal/terminal", "cmd/toold/internal/turn", "daemon", "daemon/access", "daemon/dialect", "daemon/journal", "daemon/settings",
 		"gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls", "tools/lsp", "tools/mcp", "tools/memory",
-		"daemon/mirror", "daemon/telemetry", "daemon/telemetry/otlp", "tools/notebook", "tools/media/pdf", "tools/read", "tools/exec/sandbox", "tools/todo", "tools/toolsearch", "tools/webfetch",
+		"daemon/mirror", "daemon/telemetry", "daemon/telemetry/otlp", "tools/notebook", "tools/media/pdf", "tools/read", "tools/exec/sandbox", "tools/fs/pathname", "tools/todo", "tools/toolsearch", "tools/webfetch",
 		"tools/websearch", "tools/write",
 	},
 	"cmd/toold/internal/callargs": {

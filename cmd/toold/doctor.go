@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,10 +83,11 @@ func (d *doctor) run(ctx context.Context, args []string) error {
 	}
 	d.checkDaemon(ctx)
 	d.state = d.daemon.StateDir()
-	d.checkPlace("state directory", d.state)
+	d.checkState()
 	d.checkJournal()
-	d.checkSandbox()
-	d.checkSettings(store.Load(settings.Scope{Roots: []string{root}}))
+	now := store.Load(settings.Scope{Roots: []string{root}})
+	d.checkSandbox(now)
+	d.checkSettings(now, root)
 	d.checkPrograms(ctx)
 	d.checkMachine()
 	d.checkSecrets()
@@ -124,7 +126,7 @@ func (d *doctor) checkDaemon(ctx context.Context) {
 		d.info = info
 		d.note("daemon", fine, fmt.Sprintf("version %s, process %d, listens on %s", info.GetVersion(), info.GetPid(), d.daemon.Socket), "")
 		if info.GetVersion() != version {
-			d.note("version", warning, fmt.Sprintf("the daemon is toold %s, and this program is %s", info.GetVersion(), version), `run "toold start --replace"`)
+			d.note("version", warning, fmt.Sprintf("the daemon is toold %s, and this program is %s", info.GetVersion(), version), restart(info))
 		}
 		for _, w := range info.GetWarnings() {
 			d.note("daemon", warning, w, "")
@@ -152,14 +154,28 @@ func (d *doctor) checkDaemon(ctx context.Context) {
 	}
 }
 
-// checkPlace looks at a directory of the daemon's, or at the one in which it would be made.
-func (d *doctor) checkPlace(check, dir string) {
-	before := len(d.found)
-	info, err := os.Stat(dir)
+// restart is how the program that is installed takes the place of the daemon.
+func restart(info *tooldv1.GetInfoResponse) string {
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir:
-		d.checkPlace(check, filepath.Dir(dir))
-		return
+	case info.GetLimits().GetIdleExit() != nil: // a client has started it
+		return `run "toold start --replace"`
+	case slices.Contains(info.GetFeatures(), "upgrade"):
+		return `run "toold upgrade"`
+	}
+	return `run "systemctl --user restart toold.service", or end "toold serve" and start it again`
+}
+
+// checkState looks at the state directory, or at the one in which it would be made.
+func (d *doctor) checkState() {
+	const check = "state directory"
+	before, dir, well := len(d.found), d.state, d.state
+	info, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		well = d.state + " will be made in " + dir
+		info, err = os.Stat(dir)
+	}
+	switch {
 	case err != nil:
 		d.note(check, fault, err.Error(), "make it a directory that you can write, or name another one with toold serve --state-dir")
 		return
@@ -171,6 +187,6 @@ func (d *doctor) checkPlace(check, dir string) {
 	}
 	d.checkFileSystem(check, dir)
 	if len(d.found) == before {
-		d.note(check, fine, dir, "")
+		d.note(check, fine, well, "")
 	}
 }

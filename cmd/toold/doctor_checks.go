@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/tools/exec/sandbox"
+	"github.com/toold/toold/tools/fs/pathname"
 )
 
 // checkJournal reads a copy of the journal as a daemon would at its start. It is left out while a daemon has it open, which a
@@ -43,15 +45,23 @@ func (d *doctor) checkJournal() {
 	}
 }
 
-// checkSandbox finds out how processes are confined here: by asking the daemon, or by trying.
-func (d *doctor) checkSandbox() {
+// checkSandbox finds out how processes are confined here: by asking the daemon, or by trying. The settings have whether they must be.
+func (d *doctor) checkSandbox(now *settings.Settings) {
+	if off := now.Sandbox.Disabled; off != nil {
+		d.note("sandbox", warning, fmt.Sprintf("commands run unconfined: %s disables the sandbox", off), "")
+		return
+	}
+	unconfined, do := fault, sandboxAdvice+`, or set "sandbox": {"required": false}, and commands run unconfined`
+	if now.Sandbox.Optional != nil {
+		unconfined, do = warning, sandboxAdvice
+	}
 	var c sandbox.Confinement
 	if d.info != nil {
 		c = sandbox.Confinement{Tier: sandbox.Tier(terminal.Word(d.info.GetSandbox())), NotCovered: d.info.GetNotCovered()}
 	} else {
 		var err error
 		if c, err = tryConfinement(); err != nil {
-			d.note("sandbox", fault, err.Error(), sandboxAdvice)
+			d.note("sandbox", unconfined, err.Error(), do)
 			return
 		}
 	}
@@ -61,11 +71,11 @@ func (d *doctor) checkSandbox() {
 	case sandbox.Fast:
 		d.note("sandbox", warning, "processes are confined without namespaces. "+lacks, cmp.Or(namespaceAdvice(), "run the daemon where it may make namespaces"))
 	default:
-		d.note("sandbox", fault, "processes cannot be confined. "+lacks, sandboxAdvice)
+		d.note("sandbox", unconfined, "processes cannot be confined. "+lacks, do)
 	}
 }
 
-const sandboxAdvice = `run the daemon where the kernel offers seccomp, with Landlock or user namespaces, or set "sandbox": {"required": false}, and commands run unconfined`
+const sandboxAdvice = "run the daemon where the kernel offers seccomp, with Landlock or user namespaces"
 
 func tryConfinement() (c sandbox.Confinement, err error) {
 	dir, err := os.MkdirTemp("", "toold-doctor-")
@@ -81,8 +91,9 @@ func tryConfinement() (c sandbox.Confinement, err error) {
 	return c, errors.Join(err, runner.Close())
 }
 
-// checkSettings repeats what is wrong in the settings' own view, and looks for the programs that they name.
-func (d *doctor) checkSettings(now *settings.Settings) {
+// checkSettings repeats what is wrong in the settings' own view, and looks for the programs that they name
+// in the workspace root.
+func (d *doctor) checkSettings(now *settings.Settings, root string) {
 	before := len(d.found)
 	broken := map[string]bool{}
 	for _, err := range now.Broken {
@@ -100,13 +111,19 @@ func (d *doctor) checkSettings(now *settings.Settings) {
 		}
 	}
 	for _, s := range now.MCPServers {
-		if _, err := exec.LookPath(s.Command); s.Transport == "stdio" && err != nil {
-			d.note("MCP server "+s.Name, fault, fmt.Sprintf("%s: its command %s was not found, or cannot be executed", s.Origin, s.Command), "install it, or correct the entry")
+		if s.Transport == "stdio" && s.Approved && !startable(s, root) {
+			d.note("MCP server "+s.Name, fault, fmt.Sprintf("%s: its command %s was not found, or cannot be executed", s.Origin, strings.Join(s.Written.Command[:1], "")), "install it, or correct the entry")
 		}
 	}
 	if len(d.found) == before {
 		d.note("settings", fine, terminal.Count(len(now.Lines()), "value"), "")
 	}
+}
+
+// startable reports whether a server's command is found as the daemon looks it up: in the entry's PATH, else in this process's.
+func startable(s settings.MCPServer, root string) bool {
+	program, err := pathname.Program(s.Command, root, sandbox.Filter{}.Environ(os.Environ(), s.Env...))
+	return err == nil && pathname.Executable(program)
 }
 
 // unusable returns why the program that a hook's command begins with cannot be run; empty: it can, or that cannot be told without a
@@ -142,14 +159,27 @@ func (d *doctor) checkPrograms(ctx context.Context) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		err = exec.CommandContext(ctx, path, p.works...).Run()
+		cmd, said := exec.CommandContext(ctx, path, p.works...), strings.Builder{}
+		cmd.Env, cmd.Stderr = append(os.Environ(), "LC_ALL=C"), &said
+		err = cmd.Run()
 		cancel()
 		if err != nil {
-			d.note(p.name, warning, fmt.Sprintf("%s lacks what toold needs (%s %s: %v): %s", path, p.name, strings.Join(p.works, " "), err, p.without), "install a newer one")
+			first, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+			d.note(p.name, warning, fmt.Sprintf("%s %s: %v (%s): %s", path, strings.Join(p.works, " "), err, first, p.without), failedAdvice(first))
 			continue
 		}
 		d.note(p.name, fine, path, "")
 	}
+}
+
+// oldProgram is what programs say of an option that they do not know.
+var oldProgram = regexp.MustCompile(`(?i)unknown|unrecognized|invalid option|wasn't expected`)
+
+func failedAdvice(said string) string {
+	if oldProgram.MatchString(said) {
+		return "install a newer one"
+	}
+	return "correct what it complains of"
 }
 
 // certificateSoon is how long before its end a certificate is warned of.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -21,6 +22,9 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // A plant is one fault, and what the doctor must find of it.
@@ -108,9 +112,26 @@ var plants = []plant{
 			h.write(0o600, "config/toold/settings.json", `{"mcpServers": {"docs": {"command": "no-such-server"}}}`)
 		},
 	},
+	{
+		name: "an MCP server that is found only by its own PATH", check: "settings", state: fine, says: "value",
+		make: func(h *unitHome) {
+			h.write(0o700, "servers/own-server", "#!/bin/sh\n")
+			h.write(0o600, "config/toold/settings.json", `{"mcpServers": {"docs": {"command": "own-server", "env": {"PATH": "`+h.dir+`/servers"}}}}`)
+		},
+	},
+	{
+		name: "an MCP server that its own PATH lacks", check: "MCP server docs", state: fault, says: "bash was not found",
+		make: func(h *unitHome) {
+			h.write(0o600, "config/toold/settings.json", `{"mcpServers": {"docs": {"command": "bash", "env": {"PATH": "`+h.dir+`"}}}}`)
+		},
+	},
+	{
+		name: "settings of git's that it cannot read", check: "git", state: warning, says: "bad config line",
+		make: func(h *unitHome) { h.write(0o600, ".gitconfig", "[") },
+	},
 	{name: "no ripgrep", check: "rg", state: warning, says: "not installed", make: func(h *unitHome) { h.path() }},
 	{
-		name: "a ripgrep that is too old", check: "rg", state: warning, says: "lacks what toold needs",
+		name: "a ripgrep that is too old", check: "rg", state: warning, says: "install a newer one",
 		make: func(h *unitHome) {
 			h.path()
 			h.write(0o700, "bin/rg", "#!/bin/sh\necho unknown option >&2; exit 2\n")
@@ -139,6 +160,7 @@ var plants = []plant{
 		name: "an expired certificate", check: "certificate", state: fault, says: "has expired on 2001-02-03",
 		make: func(h *unitHome) { h.write(0o600, "cert.pem", expired(h.t)) }, flags: []string{"--tls-cert", "DIR/cert.pem"},
 	},
+	{name: "no state directory", check: "state directory", state: fine, says: "state/toold will be made in "},
 	{name: "a full disk", check: "state directory", state: fault, says: "is full", within: mounted("mount -t tmpfs -o size=1m none DIR/state")},
 	{name: "a read-only disk", check: "state directory", state: fault, says: "read-only", within: mounted("mount -t tmpfs -o ro none DIR/state")},
 	{
@@ -191,7 +213,7 @@ func (h *unitHome) expect(doctor *exec.Cmd, check, state, says string) {
 	}
 	seen, fails := false, false
 	for _, f := range found {
-		seen = seen || f.Check == check && f.State == state && strings.Contains(f.Reason, says)
+		seen = seen || f.Check == check && f.State == state && strings.Contains(f.Reason+"; "+f.Do, says)
 		fails = fails || f.State == fault
 	}
 	if !seen || fails != (doctor.ProcessState.ExitCode() == 1) {
@@ -206,16 +228,29 @@ func (h *unitHome) expect(doctor *exec.Cmd, check, state, says string) {
 
 // TestDoctorWithoutFilters runs the doctor where the kernel has neither system call filters nor Landlock, as far as it can see.
 func TestDoctorWithoutFilters(t *testing.T) {
+	for text, state := range map[string]string{
+		"{}": fault, `{"sandbox": {"required": false}}`: warning,
+	} {
+		h := newPlainHome(t)
+		h.write(0o600, "config/toold/settings.json", text)
+		h.expectWithoutFilters(state, "no system call filters")
+	}
 	h := newPlainHome(t)
+	h.write(0o600, "config/toold/settings.json", `{"sandbox": {"enabled": false}}`)
+	h.expectWithoutFilters(warning, "settings.json:1 disables the sandbox")
+}
+
+// expectWithoutFilters runs a doctor there.
+func (h *unitHome) expectWithoutFilters(state, says string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // and never unlocked: the thread keeps the filter, and ends
 		if err := hideConfinement(); err != nil {
-			t.Errorf("the filter cannot be set: %v", err)
+			h.t.Errorf("the filter cannot be set: %v", err)
 			return
 		}
-		h.expect(h.command(h.toold, "doctor", "--json"), "sandbox", fault, "no system call filters")
+		h.expect(h.command(h.toold, "doctor", "--json"), "sandbox", state, says)
 	}()
 	<-done
 }
@@ -246,6 +281,43 @@ func TestDoctorAndADaemon(t *testing.T) {
 	h.expect(h.command(h.toold, "doctor", "--json"), "daemon", fine, "listens on")
 	h.output("stop")
 	h.expect(h.command(h.toold, "doctor", "--json"), "daemon", fine, "none runs")
+}
+
+// TestDoctorOfAServe: the state directory is the one that the daemon has been given.
+func TestDoctorOfAServe(t *testing.T) {
+	h := newPlainHome(t)
+	own := filepath.Join(h.dir, "own")
+	serve := h.command(h.toold, "serve", "--state-dir", own)
+	out, err := serve.StdoutPipe()
+	if err == nil {
+		err = serve.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listens on") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	h.write(0o644, "own/tokens", "default abcdefghijklmnopqrstuvwxyz012345\n")
+	h.expect(h.command(h.toold, "doctor", "--json"), "state directory", fine, own)
+	h.expect(h.command(h.toold, "doctor", "--json"), "tokens", fault, "own/tokens")
+	h.output("stop")
+	if err := serve.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRestartAdvice: "toold start --replace" refuses a daemon that no client has started.
+func TestRestartAdvice(t *testing.T) {
+	for want, info := range map[string]*tooldv1.GetInfoResponse{
+		"start --replace":   {Limits: &tooldv1.Limits{IdleExit: durationpb.New(time.Hour)}, Features: []string{"upgrade"}},
+		"toold upgrade":     {Features: []string{"upgrade"}},
+		"systemctl --user ": {},
+	} {
+		if got := restart(info); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", want, got)
+		}
+	}
 }
 
 // TestNetworkFileSystems: their names are those of statfs(2).
