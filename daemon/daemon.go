@@ -274,6 +274,9 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 // Ending returns a channel that is closed when the shutdown begins, for whatever reason. Another program that goes on is none.
 func (d *Daemon) Ending() <-chan struct{} { return d.life.stopped }
 
+// DrainTime returns how long running calls may take to end once the shutdown has begun.
+func (d *Daemon) DrainTime() time.Duration { return d.limits.Drain }
+
 // Drain begins the shutdown: nothing new is taken, running calls get the drain time. It returns at
 // once.
 func (d *Daemon) Drain() {

@@ -256,7 +256,7 @@ func (p *program) serveOn(listeners []net.Listener, places []string, d *daemon.D
 	defer ended()
 	var beside sync.WaitGroup
 	beside.Go(func() { obey(signals, serving.Done(), d.Drain, stop) })
-	beside.Go(func() { p.manager.supervise(serving, p.daemon.Socket, d.Ending()) })
+	beside.Go(func() { p.manager.supervise(serving, p.daemon.Socket, d.Ending(), d.DrainTime()) })
 	p.config.Log.Info("listening", zap.Strings("places", places), zap.Int("pid", os.Getpid()), zap.String("version", version))
 	if p.ready == nil && p.config.Inherited == nil {
 		for _, place := range places {

@@ -87,9 +87,12 @@ func (m serviceManager) tell(state string) {
 	_ = conn.Close()
 }
 
+// endMargin is how long the daemon may take to end when its calls have had their drain time.
+const endMargin = 30 * time.Second
+
 // supervise reports to the service manager that the daemon at the socket is ready, that it still answers, and that it is ending,
-// until ctx ends.
-func (m serviceManager) supervise(ctx context.Context, socket string, ending <-chan struct{}) {
+// until ctx ends. drain is how long its calls may take to end then.
+func (m serviceManager) supervise(ctx context.Context, socket string, ending <-chan struct{}, drain time.Duration) {
 	if m.address == "" {
 		return
 	}
@@ -108,7 +111,7 @@ func (m serviceManager) supervise(ctx context.Context, socket string, ending <-c
 	for {
 		select {
 		case <-ending:
-			m.tell(systemd.SdNotifyStopping)
+			m.tell(fmt.Sprintf("%s\nEXTEND_TIMEOUT_USEC=%d", systemd.SdNotifyStopping, (drain + endMargin).Microseconds()))
 			ending = nil
 		case <-tick:
 			m.tick(ctx, conn)

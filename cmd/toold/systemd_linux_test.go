@@ -120,6 +120,7 @@ func TestSocketActivation(t *testing.T) {
 			}
 		}
 	}
+	h.write(0o600, "config/toold/settings.json", `{"limits": {"drain": "2m"}}`)
 	daemon := h.listen("NOTIFY_SOCKET="+filepath.Join(h.dir, "notify"), "WATCHDOG_USEC=200000")
 
 	environment := h.output("call", "--mode", "bypassPermissions", "Bash", `{"command":"env"}`)
@@ -131,7 +132,7 @@ func TestSocketActivation(t *testing.T) {
 	await("READY=1")
 	await("WATCHDOG=1")
 	h.output("stop")
-	await("STOPPING=1")
+	await("STOPPING=1\nEXTEND_TIMEOUT_USEC=150000000")
 	if err := daemon.Wait(); err != nil {
 		t.Errorf("the daemon ended with %v", err)
 	}
