@@ -83,6 +83,82 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// checkout returns a new repository with one commit.
+func checkout(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	run(t, "git", "init", "--quiet", dir)
+	run(t, "git", "-C", dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "--quiet", "--allow-empty", "--message=First")
+	return dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestVersions: what is not in the commit is not released under its name.
+func TestVersions(t *testing.T) {
+	source := checkout(t)
+	identify := func(version string, modified bool) string {
+		r := release{source: source, version: version, modified: modified}
+		if err := r.identify(); err != nil {
+			return "refused"
+		}
+		return r.version
+	}
+	for given, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "v1.2.3-rc.1": "v1.2.3-rc.1",
+		"1.2.3": "refused", "v1.2": "refused", "v01.2.3": "refused", "v1.2.3/../x": "refused", "v1.2.3 -X main.x=y": "refused", "v1.2.3-": "refused",
+	} {
+		if got := identify(given, false); got != want {
+			t.Errorf("%q is %s, not %s", given, got, want)
+		}
+	}
+	if got := identify("", false); !strings.HasPrefix(got, "v0.0.0-") {
+		t.Errorf("a commit without a tag is %s", got)
+	}
+	write(t, filepath.Join(source, "new.go"), "package new\n")
+	if got := identify("v1.2.3", false) + " " + identify("v1.2.3", true); got != "refused v1.2.3+modified" {
+		t.Errorf("a modified checkout is %s", got)
+	}
+}
+
+// TestEmpty: only what a build has made is deleted.
+func TestEmpty(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	source, link := filepath.Join(home, "src", "toold"), filepath.Join(t.TempDir(), "link")
+	write(t, filepath.Join(source, "main.go"), "")
+	write(t, filepath.Join(home, "photos", "one"), "")
+	write(t, filepath.Join(home, "full", sums), "")
+	write(t, filepath.Join(home, "full", "old"), "")
+	write(t, filepath.Join(home, "src", sums), "")
+	write(t, filepath.Join(home, "file"), "")
+	if err := errors.Join(os.Mkdir(filepath.Join(home, "bare"), 0o700), os.Symlink(filepath.Join(home, "src"), link)); err != nil {
+		t.Fatal(err)
+	}
+	for out, good := range map[string]bool{
+		"full": true, "new/one": true, "bare": true, "src/toold/.bin/release": true,
+		"photos": false, "src": false, "src/toold": false, ".": false, "..": false, "file": false, link: false,
+	} {
+		if !filepath.IsAbs(out) {
+			out = filepath.Join(home, out)
+		}
+		r := release{source: source, out: out}
+		if err := r.empty(); (err == nil) != good {
+			t.Errorf("%s: %v", out, err)
+		}
+	}
+	for name, there := range map[string]bool{"photos/one": true, "src/toold/main.go": true, "file": true, "full/old": false} {
+		if _, err := os.Stat(filepath.Join(home, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // same checks that two builds gave the same files.
 func same(t *testing.T, one, other string) {
 	t.Helper()
@@ -198,7 +274,7 @@ func TestImage(t *testing.T) {
 	if rootfs == "" {
 		t.Skip(`TOOLD_ROOTFS names no root file system: "make rootfs" makes one`)
 	}
-	r := release{source: "../..", out: t.TempDir(), work: t.TempDir()}
+	r := release{source: "../..", out: t.TempDir(), work: t.TempDir(), modified: true}
 	program := filepath.Join(r.work, "toold")
 	if err := errors.Join(r.identify(), r.build(runtime.GOARCH, program)); err != nil {
 		t.Fatal(err)

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -25,14 +27,17 @@ type release struct {
 	out     string // the directory for the results
 	work    string // a directory that is deleted in the end
 	version string // a semantic version with v
-	made    time.Time
+	// modified: the checkout may have changes that are in no commit, and the version says so.
+	modified bool
+	made     time.Time
 }
 
 func main() {
 	r := release{}
 	flag.StringVar(&r.source, "source", ".", "the checkout to build")
-	flag.StringVar(&r.out, "out", "", "the directory for the results, which is emptied first")
+	flag.StringVar(&r.out, "out", "", "the directory for the results: a new or empty one, or that of an earlier build, which is emptied")
 	flag.StringVar(&r.version, "version", "", "vMAJOR.MINOR.PATCH (default: the commit's tag, or a pseudo-version of Go)")
+	flag.BoolVar(&r.modified, "modified", false, "build a checkout with changes that are in no commit, as VERSION+modified")
 	arches := flag.String("arch", "amd64,arm64", "the architectures")
 	rootfs := flag.String("rootfs", "", "the root file system of the image, a tar file for this machine's architecture; empty: no image")
 	flag.Parse()
@@ -53,7 +58,7 @@ func (r *release) run(arches []string, rootfs string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(r.work)) }()
-	if err := errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755)); err != nil { //nolint:gosec // results are for everyone
+	if err := r.empty(); err != nil {
 		return err
 	}
 	own := filepath.Join(r.work, "own")
@@ -77,6 +82,40 @@ func (r *release) run(arches []string, rootfs string) (err error) {
 	return r.checksums()
 }
 
+// sums is the name of the file that marks the directory of a build, from its beginning.
+const sums = "SHA256SUMS"
+
+// empty has the directory for the results be there and hold nothing but the mark. What no build has filled is not deleted, nor what
+// holds the checkout or the home directory.
+func (r *release) empty() error {
+	home, _ := os.UserHomeDir() // "": there is none
+	for _, keep := range []string{r.source, home} {
+		if keep != "" && within(r.out, keep) {
+			return fmt.Errorf("-out %s would delete %s", r.out, keep)
+		}
+	}
+	held, err := os.ReadDir(r.out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(r.out, sums)); len(held) > 0 && err != nil {
+		return fmt.Errorf("-out %s is not empty and holds no %s, so it is no earlier build's: name another directory, or delete it yourself", r.out, sums)
+	}
+	return errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755), os.WriteFile(filepath.Join(r.out, sums), nil, 0o644)) //nolint:gosec // results are for everyone
+}
+
+// within reports whether a path is a directory or lies below it, also by other names.
+func within(dir, path string) bool {
+	real := func(name string) string {
+		if found, err := filepath.EvalSymlinks(name); err == nil {
+			return found
+		}
+		return name
+	}
+	from, err := filepath.Rel(real(dir), real(path))
+	return err == nil && from != ".." && !strings.HasPrefix(from, "../")
+}
+
 // release builds everything for one architecture but the image. own is the program for this machine.
 func (r *release) release(arch, own string) error {
 	program := filepath.Join(r.work, arch)
@@ -96,6 +135,9 @@ func (r *release) release(arch, own string) error {
 		r.archive(files, base+".tar.gz"), r.packages(files, arch))
 }
 
+// versions are those of releases. Both kinds of packages, and Go, have an order for them.
+var versions = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+
 // identify finds out what is built: the version, unless it was given, and the time of the commit.
 func (r *release) identify() error {
 	said, err := r.git("log", "-1", "--format=%ct %H")
@@ -113,6 +155,19 @@ func (r *release) identify() error {
 		if err != nil { // it has no tag
 			r.version = "v0.0.0-" + r.made.Format("20060102150405") + "-" + commit[:12]
 		}
+	}
+	if !versions.MatchString(r.version) {
+		return fmt.Errorf("the version %q is not vMAJOR.MINOR.PATCH or vMAJOR.MINOR.PATCH-PRERELEASE", r.version)
+	}
+	changed, err := r.git("status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		if !r.modified {
+			return fmt.Errorf("the checkout has changes that are in no commit (-modified builds it all the same):\n%s", changed)
+		}
+		r.version += "+modified"
 	}
 	if r.source, err = filepath.Abs(r.source); err != nil {
 		return err
@@ -153,11 +208,14 @@ func (r *release) checksums() error {
 	}
 	var lines strings.Builder
 	for _, result := range results {
+		if result.Name() == sums {
+			continue
+		}
 		content, err := os.ReadFile(filepath.Join(r.out, result.Name()))
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(content), result.Name())
 	}
-	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(lines.String()), 0o644) //nolint:gosec // results are for everyone
+	return os.WriteFile(filepath.Join(r.out, sums), []byte(lines.String()), 0o644) //nolint:gosec // results are for everyone
 }

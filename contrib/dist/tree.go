@@ -54,16 +54,12 @@ func (r *release) tree(program, own string) ([]file, error) {
 func (r *release) documents() (files []file, err error) {
 	sources := map[string]string{"LICENSE": "share/doc/toold/copyright"}
 	for pattern, dir := range map[string]string{"contrib/systemd/*": "lib/systemd/user/", "docs/*.md": "share/doc/toold/docs/", "*.md": "share/doc/toold/"} {
-		found, err := filepath.Glob(filepath.Join(r.source, pattern))
+		found, err := r.git("ls-files", "-z", "--", ":(glob)"+pattern)
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range found {
-			name, err := filepath.Rel(r.source, path)
-			if err != nil {
-				return nil, err
-			}
-			sources[name] = dir + filepath.Base(path)
+		for name := range strings.SplitSeq(strings.TrimSuffix(found, "\x00"), "\x00") {
+			sources[name] = dir + filepath.Base(name)
 		}
 	}
 	for name, to := range sources {
