@@ -167,6 +167,47 @@ func TestSecretIsNotAskedForByTheWorkspace(t *testing.T) {
 	p.types("guess\n", "it has 5 bytes: guess")
 }
 
+// replies answers a question about a hidden line; an empty secret is a no.
+func (c *conversation) replies(q *tooldv1.Question, secret string) {
+	c.t.Helper()
+	a := &tooldv1.Answer{QuestionId: q.GetQuestionId(), InputDigest: q.GetInputDigest(), Decision: tooldv1.Decision_DECISION_ALLOW, Secret: secret}
+	if secret == "" {
+		a.Decision = tooldv1.Decision_DECISION_DENY
+	}
+	c.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Answer{Answer: a}})
+}
+
+// TestSecretTwice: a program that asks for a second hidden line, and prints nothing in between, gets that too.
+func TestSecretTwice(t *testing.T) {
+	c := serve(t).join("s", free())
+	c.use("ask", "Bash", `{"command":"read -s a; read -s b; echo they have ${#a} and ${#b}","pty":true}`)
+	c.endTurn()
+	c.replies(c.secretQuestion(), "four")
+	c.replies(c.secretQuestion(), "five5")
+	result := c.resultOf("ask")
+	p := &interactiveProgram{conversation: c, task: result.GetStructured().GetFields()["task_id"].GetStringValue(), last: result.GetContent()[0].GetText()}
+	if p.task != "" {
+		p.types("", "they have 4 and 5")
+	} else if !strings.Contains(p.last, "they have 4 and 5") {
+		t.Error(p.last)
+	}
+}
+
+// TestSecretDeclinedOnce: who gave no line is asked for the next one.
+func TestSecretDeclinedOnce(t *testing.T) {
+	c := serve(t).join("s", free())
+	p := c.interactive("bash --norc -i")
+	input, _ := json.Marshal(map[string]any{"bash_id": p.task, "chars": "read -s X\n"})
+	c.use("first", "BashInput", string(input))
+	c.replies(c.secretQuestion(), "")
+	c.resultOf("first")
+	p.types("", "read -s X\n\nbash-") // Ctrl-C has ended it
+	input, _ = json.Marshal(map[string]any{"bash_id": p.task, "chars": "read -s Y; echo it has ${#Y}\n"})
+	c.use("second", "BashInput", string(input))
+	c.replies(c.secretQuestion(), "three")
+	p.types("", "it has 5")
+}
+
 // TestSecretDeclined: a no types Ctrl-C.
 func TestSecretDeclined(t *testing.T) {
 	program := installAsking(t)

@@ -137,6 +137,8 @@ func typeInto(ctx context.Context, task *background.Task, in typedInput) error {
 		switch err := task.Terminal.Type(in.Chars); {
 		case errors.Is(err, terminal.ErrAsking):
 			return fault.Failedf("asking_user", "Nothing was typed: %v. Call BashInput without chars to see what has become of it; only \\u0003 (Ctrl-C) can be typed meanwhile.", err)
+		case errors.Is(err, terminal.ErrDeclined):
+			return fault.Failedf("secret_declined", "Nothing was typed: %v. Only \\u0003 (Ctrl-C) can be typed until the program shows again what is typed; KillShell ends it.", err)
 		case err != nil:
 			if _, ended := task.Exit(); !ended {
 				return fault.Failedf("io_error", "Not everything was typed: %v.", err)
@@ -175,11 +177,15 @@ func (s *Structured) screen(t *terminal.Terminal, room int, path string) (text s
 	v := t.View()
 	passed, shown := strings.Join(v.Passed, "\n"), strings.Join(v.Screen, "\n")
 	s.Screen, s.CursorLine, s.CursorColumn = v.Screen, v.Line, v.Column
+	left := v.Dropped
 	if over := len(passed) + len(shown) - room; over > 0 {
-		passed = passed[min(over, len(passed)):]
-		_, passed, _ = strings.Cut(passed, "\n")
+		whole := len(passed)
+		_, passed, _ = strings.Cut(passed[min(over, len(passed)):], "\n")
+		left += int64(whole - len(passed))
+	}
+	if left > 0 {
 		passed = fmt.Sprintf("[Lines before this were left out. %s has everything that was printed, with its escape sequences.]\n%s", path, passed)
-		spill = &tools.Spill{Path: path, Bytes: int64(over)}
+		spill = &tools.Spill{Path: path, Bytes: left}
 	}
 	if passed != "" {
 		text = passed + "\n"

@@ -12,22 +12,25 @@ import (
 	"github.com/toold/toold/tools/exec/sandbox"
 )
 
-// served is what has become of the prompts so far.
-type served struct {
-	refused int   // the process for which there was no answer
-	printed int64 // how much had been printed at the last answer
-	any     bool  // there was one
+// taking is how long after an answer, without anything printed, a prompt counts as the same: the program is about to read the
+// line. Ours.
+const taking = time.Second
+
+// A lastAnswer is the last line that was typed for the prompts so far.
+type lastAnswer struct {
+	printed int64 // how much had been printed then
+	at      time.Time
 }
 
 // serve asks for the hidden line that a program waits for, if one does, and types it. Without an answer
-// it types Ctrl-C, and does not ask for the same process again.
-func (t *Terminal) serve(s *served) {
+// it types Ctrl-C, and does not ask for the same process again until its lines are shown.
+func (t *Terminal) serve(last *lastAnswer) {
 	printed, since, _ := t.state()
-	if since < quiet || s.any && printed == s.printed {
+	if since < quiet || printed == last.printed && time.Since(last.at) < taking {
 		return // it is about to print its prompt, or to read the last line
 	}
 	prompt, ok := t.process.Terminal().Prompt()
-	if !ok || prompt.PID == s.refused {
+	if !ok || t.hasDeclined(prompt.PID) {
 		return
 	}
 	t.setAsking(true)
@@ -46,11 +49,11 @@ func (t *Terminal) serve(s *served) {
 	case !still || now.PID != prompt.PID: // what reads now is another program
 		return
 	case !ok:
-		s.refused = prompt.PID
+		t.decline(prompt.PID)
 		_, _ = t.process.Terminal().Write([]byte("\x03"))
 		return
 	}
-	s.any, s.printed = true, printed
+	*last = lastAnswer{printed, time.Now()}
 	t.hidden.add(secret)
 	_ = t.process.Terminal().Forget() // what was typed ahead would become the beginning of the line
 	_, _ = t.process.Terminal().Write(append(slices.Clone(secret), '\n'))
@@ -72,6 +75,19 @@ func (t *Terminal) awaitEnd(ctx context.Context, prompt sandbox.Prompt) {
 			}
 		}
 	}
+}
+
+// decline notes the process for which there was no answer; 0: none.
+func (t *Terminal) decline(pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.declined = pid
+}
+
+func (t *Terminal) hasDeclined(pid int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.declined == pid
 }
 
 func (t *Terminal) setAsking(is bool) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,13 +22,13 @@ const (
 	// and longQuiet when it polls, as it also does for other things.
 	quiet     = 100 * time.Millisecond
 	longQuiet = 300 * time.Millisecond
-	// maxPassed is how many lines that have left the screen are kept until they are shown. The output
-	// file has all of them.
-	maxPassed = 5000
 )
 
-// ErrAsking is the error of Type while a program waits for a hidden line, which only a user may type.
-var ErrAsking = errors.New("the program waits for a line that is not shown, and the user is asked for it")
+// Errors of Type while a program waits for a hidden line, which only a user may type.
+var (
+	ErrAsking   = errors.New("the program waits for a line that is not shown, and the user is asked for it")
+	ErrDeclined = errors.New("the program waits for a line that is not shown, and the user, who was asked for it, gave none")
+)
 
 // An Ask asks a user for the hidden line that a program waits for, until ctx ends. ok is false if
 // there is none.
@@ -44,17 +43,20 @@ type Terminal struct {
 
 	typing sync.Mutex // held while something is typed
 
-	mu      sync.Mutex
-	screen  *vt.Emulator
-	printed int64 // bytes
-	last    time.Time
-	asking  bool
+	mu       sync.Mutex
+	screen   *vt.Emulator // nil once the process has ended
+	shown    View         // the last of the screen then
+	passed   passed
+	printed  int64 // bytes
+	last     time.Time
+	asking   bool
+	declined int // the process for whose hidden line there was no answer; 0: none
 }
 
 // New returns a terminal. What programs print goes to out, without secrets.
 func New(size sandbox.Size, out io.Writer) *Terminal {
 	t := &Terminal{out: out, screen: vt.NewEmulator(int(size.Columns), int(size.Rows)), last: time.Now()}
-	t.screen.SetScrollbackSize(maxPassed)
+	t.screen.SetScrollbackSize(mostAtOnce)
 	return t
 }
 
@@ -62,7 +64,7 @@ func New(size sandbox.Size, out io.Writer) *Terminal {
 func (t *Terminal) Write(p []byte) (int, error) {
 	shown := t.hidden.pass(p)
 	t.mu.Lock()
-	_, _ = t.screen.Write(shown) // it never fails
+	t.show(shown)
 	t.printed += int64(len(p))
 	t.last = time.Now()
 	t.mu.Unlock()
@@ -75,7 +77,7 @@ func (t *Terminal) Write(p []byte) (int, error) {
 // Follow serves the process, which was started with the terminal, until it ends. ask may be nil.
 func (t *Terminal) Follow(p *sandbox.Process, ask Ask) {
 	t.process, t.ask = p, ask
-	go t.respond()
+	go t.respond(t.screen)
 	go t.watch()
 }
 
@@ -84,7 +86,7 @@ const maxAnswers = 64
 
 // respond types what the screen answers, such as where its cursor is. What a program asks for and does not read is dropped: the
 // screen writes its answers while Write holds it, so it must never wait for a program.
-func (t *Terminal) respond() {
+func (t *Terminal) respond(screen *vt.Emulator) {
 	answers := make(chan []byte, maxAnswers)
 	defer close(answers)
 	go func() {
@@ -94,7 +96,7 @@ func (t *Terminal) respond() {
 	}()
 	for {
 		answer := make([]byte, 256)
-		n, err := t.screen.Read(answer)
+		n, err := screen.Read(answer)
 		if err != nil {
 			return
 		}
@@ -109,34 +111,46 @@ func (t *Terminal) respond() {
 func (t *Terminal) watch() {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	var served served
+	var served lastAnswer
 	for {
 		select {
 		case <-t.process.Done():
 			t.close()
 			return
 		case <-tick.C:
-			if t.ask != nil && t.process.Terminal().Hidden() {
+			switch {
+			case t.ask == nil:
+			case t.process.Terminal().Hidden():
 				t.serve(&served)
+			default: // the next hidden line is another one
+				served = lastAnswer{}
+				t.decline(0)
 			}
 		}
 	}
 }
 
-// close shows what was held back, and ends respond.
+// close shows what was held back, keeps what is on the screen, and ends respond.
 func (t *Terminal) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = t.screen.Write(t.hidden.rest())
+	t.show(t.hidden.rest())
+	t.shown = viewOf(t.screen)
 	_ = t.screen.InputPipe().(io.Closer).Close() // Close of the screen itself races with Read
+	t.screen = nil                               // it may have taken megabytes
 }
 
 // Type types text, as from a keyboard. While a program waits for a hidden line it types only Ctrl-C.
 func (t *Terminal) Type(text string) error {
 	t.typing.Lock()
 	defer t.typing.Unlock()
-	if text != "\x03" && (t.isAsking() || t.pends()) {
-		return ErrAsking
+	if text != "\x03" {
+		if t.isAsking() {
+			return ErrAsking
+		}
+		if err := t.pends(); err != nil {
+			return err
+		}
 	}
 	_, err := t.process.Terminal().Write([]byte(text))
 	return err
@@ -145,7 +159,9 @@ func (t *Terminal) Type(text string) error {
 // Resize changes the size of the screen.
 func (t *Terminal) Resize(size sandbox.Size) error {
 	t.mu.Lock()
-	t.screen.Resize(int(size.Columns), int(size.Rows))
+	if t.screen != nil {
+		t.screen.Resize(int(size.Columns), int(size.Rows))
+	}
 	t.mu.Unlock()
 	return t.process.Terminal().Resize(size)
 }
@@ -182,7 +198,7 @@ func (t *Terminal) Settle(ctx context.Context) (waits bool) {
 		if asking {
 			return true
 		}
-		if since < quiet || t.pends() {
+		if since < quiet || errors.Is(t.pends(), ErrAsking) {
 			continue
 		}
 		reads, polls := t.process.Terminal().Waits()
@@ -208,39 +224,20 @@ func (t *Terminal) AwaitAnswer(ctx context.Context) {
 	}
 }
 
-// pends reports whether a program waits for a hidden line that a user may be asked for.
-func (t *Terminal) pends() bool {
+// pends returns ErrAsking if a program waits for a hidden line that a user is about to be asked for, and
+// ErrDeclined if one was and gave none.
+func (t *Terminal) pends() error {
 	if t.ask == nil || !t.process.Terminal().Hidden() {
-		return false
+		return nil
 	}
-	_, ok := t.process.Terminal().Prompt()
-	return ok
-}
-
-// A View is what a person would see.
-type View struct {
-	Passed []string // lines that have left the screen since the last view
-	Screen []string // without empty lines at its end
-	// Line and Column are where the cursor is on the screen, from 1 on.
-	Line, Column int
-	Asking       bool // a user is asked for a hidden line
-}
-
-// View returns what is to be seen, and what has been since the last view.
-func (t *Terminal) View() View {
+	prompt, ok := t.process.Terminal().Prompt()
+	if !ok {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := t.screen.CursorPosition()
-	v := View{Line: at.Y + 1, Column: at.X + 1, Asking: t.asking}
-	for _, line := range t.screen.Scrollback().Lines() {
-		v.Passed = append(v.Passed, strings.TrimRight(line.String(), " "))
+	if prompt.PID == t.declined {
+		return ErrDeclined
 	}
-	t.screen.ClearScrollback()
-	for line := range strings.SplitSeq(t.screen.String(), "\n") {
-		v.Screen = append(v.Screen, strings.TrimRight(line, " "))
-	}
-	for len(v.Screen) > 0 && v.Screen[len(v.Screen)-1] == "" {
-		v.Screen = v.Screen[:len(v.Screen)-1]
-	}
-	return v
+	return ErrAsking
 }
