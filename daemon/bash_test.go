@@ -237,7 +237,7 @@ func TestFairness(t *testing.T) {
 func TestIdleExit(t *testing.T) {
 	h := prepare(t)
 	config := h.config()
-	config.IdleExit = time.Second // longer than a client takes to come
+	config.IdleExit = 3 * time.Second // longer than a client takes to come
 	h.begin(config)
 	c := h.join("s", nil)
 	c.use("a", "Read", `{"file_path":"`+h.file("f", "")+`"}`)
