@@ -19,8 +19,8 @@ export async function enter() {
   const code = /^#([A-Z2-7]{26})$/.exec(location.hash)?.[1];
   if (code) {
     history.replaceState(null, "", location.pathname);
-    const response = await post("/token", { code });
-    if (response.ok) token = (await response.json()).token;
+    const response = await post("/token", { code }).catch(() => null);
+    if (response?.ok) token = (await response.json()).token;
   }
   if (!token) {
     const other = new Promise((resolve) => { waiting = resolve; setTimeout(resolve, 300); });
@@ -33,12 +33,23 @@ export async function enter() {
 function post(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
-  return fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal, cache: "no-store" });
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal, cache: "no-store" }).catch(lost);
+}
+
+// lost names what fetch only says in the browser's words: nobody answers.
+function lost(error) {
+  throw error instanceof TypeError ? new Refused({ code: 14, message: "The daemon does not answer. If it has ended, run toold dashboard again." }) : error;
+}
+
+// refused forgets a token that is not good any more, so that no other tab gets it.
+function refused(error) {
+  if (error.code === 16) token = "";
+  return new Refused(error);
 }
 
 async function checked(response) {
   if (response.ok) return response;
-  throw new Refused((await response.json()).error);
+  throw refused((await response.json()).error);
 }
 
 // call calls a method with one answer.
@@ -51,14 +62,14 @@ export async function stream(method, request, each, signal) {
   const response = await checked(await post("/rpc/" + method, request, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let rest = ""; ;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch(lost);
     if (done) throw new Refused({ code: 14, message: "The daemon closed the connection." });
     const lines = (rest + value).split("\n");
     rest = lines.pop();
     for (const line of lines) {
       if (!line) continue; // it only says that the daemon is there
       const { message, error } = JSON.parse(line);
-      if (error) throw new Refused(error);
+      if (error) throw refused(error);
       if (!message) return;
       each(message);
     }

@@ -44,7 +44,7 @@ function route() {
 // figures are how the daemon does; undefined: an older one.
 function figures(health) {
   if (!health) return [];
-  const phases = (health.phases ?? []).filter((p) => p.calls).map((p) => `${p.phase} p50 ${span(seconds(p.p50))}, p99 ${span(seconds(p.p99))}`);
+  const phases = (health.phases ?? []).filter((p) => p.calls && seconds(p.p99) >= 0.0005).map((p) => `${p.phase} p50 ${span(seconds(p.p50))}, p99 ${span(seconds(p.p99))}`);
   return [`${(health.calls_per_second ?? 0).toFixed(1)} calls/s`, ...phases, `memory ${bytes(health.memory_bytes)}`, `journal ${bytes(health.journal_bytes)}`];
 }
 

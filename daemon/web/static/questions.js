@@ -33,7 +33,7 @@ function card({ session, q }) {
   const hidden = q.secret && el("input", { type: "password", autocomplete: "off", placeholder: "Not shown, not stored", "aria-label": "What the program reads; it is not shown and not stored" });
   const answer = (decision) => call("SessionService/Answer", { session_id: session, answer: {
     question_id: q.question_id, input_digest: q.input_digest, decision, message: decision === "DECISION_DENY" ? message.value : "",
-    secret: hidden && decision === "DECISION_ALLOW" ? base64(hidden.value) : undefined,
+    secret: hidden && decision === "DECISION_ALLOW" ? hidden.value : undefined,
     updated_input_json: form && decision === "DECISION_ALLOW" ? JSON.stringify(form.value()) : "",
     remember: decision === "DECISION_ALLOW" ? rules.filter((r) => r.box.checked).map(({ s }) => ({ rule: s.rule, list: s.list, scope: scope.value })) : [],
   } });
@@ -49,9 +49,6 @@ function card({ session, q }) {
     el("div", { class: "bar" }, button("Allow", () => answer("DECISION_ALLOW"), "first"), button("Deny", () => answer("DECISION_DENY"), "danger"), message));
 }
 
-// base64 is how ProtoJSON has bytes.
-const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
-
 // formOf makes fields of a JSON Schema of plain values; other schemas are filled in as JSON.
 function formOf(schema) {
   const fields = Object.entries(schema.properties ?? {});
@@ -59,7 +56,9 @@ function formOf(schema) {
     const text = el("textarea", { "aria-label": "The answer, as JSON" }, "{}");
     return { box: el("div", {}, el("p", { class: "quiet" }, schema.description ?? "The answer, as JSON:"), text), value: () => JSON.parse(text.value) };
   }
-  const inputs = fields.map(([name, f]) => [name, f, f.enum ? el("select", {}, f.enum.map((v) => el("option", { value: v }, v)))
+  const choice = (name, f) => el("select", {}, schema.required?.includes(name) ? null : el("option", { value: "" }),
+    f.enum.map((v) => el("option", { value: v, selected: v === f.default }, v)));
+  const inputs = fields.map(([name, f]) => [name, f, f.enum ? choice(name, f)
     : el("input", { type: { boolean: "checkbox", number: "number", integer: "number" }[f.type] ?? "text", checked: f.default === true, value: f.type === "boolean" ? undefined : f.default ?? "" })]);
   return {
     box: el("dl", {}, inputs.map(([name, f, input], i) => { input.id = `form-${name}-${i}`; return [el("dt", {}, el("label", { htmlFor: input.id }, f.title ?? name)), el("dd", {}, input, f.description && el("span", { class: "quiet" }, " " + f.description))]; })),
