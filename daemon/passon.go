@@ -113,7 +113,8 @@ func (rec *recorder) PassedOn(c *pipeline.Call) {
 	rec.passed.calls = append(rec.passed.calls, c)
 }
 
-// suspend has the session rest with all that is under way in it. It is marked as passing, so nothing runs. Nil: it has ended otherwise.
+// suspend has the session rest with all that is under way in it. It is marked as passing, so nothing runs. Nil: it has ended otherwise, or
+// with the error; then the next program restores it as after a restart.
 func (s *session) suspend() (*resting, error) {
 	var before bool
 	var env map[string]string
@@ -139,20 +140,21 @@ func (s *session) suspend() (*resting, error) {
 	attached := view(s, func(its *state) bool { return its.clients.main != nil })
 	s.halt(pipeline.ErrPassedOn)
 	box, err := seal(s.daemon.inState(restingDir), env)
-	if err = errors.Join(err, s.written()); err != nil {
-		return nil, err
-	}
 	var r *resting
-	s.update(func(its *state) {
-		r = s.restingOf(its, listed, box)
-		r.open = s.openWork(its, attached)
-	})
+	if err = errors.Join(err, s.written()); err == nil {
+		s.update(func(its *state) {
+			r = s.restingOf(its, listed, box)
+			r.open = s.openWork(its, attached)
+		})
+	} else if box != nil {
+		box.Remove()
+	}
 	for _, stream := range s.attachments.attached() {
 		stream.finish(s.daemon.life.farewell())
 	}
 	s.release()
 	close(s.gone)
-	return r, nil
+	return r, err
 }
 
 // stopOf returns the cause with which calls are skipped as one that can be passed on.

@@ -189,27 +189,36 @@ func (u *upgrade) goOn() {
 	}
 }
 
-// mark has nothing begin or be answered in any session from now on. False: something runs again, and nothing is marked.
-func (u *upgrade) mark() bool {
+// mark has nothing begin or be answered in any session from now on, and begins the end of this program, for the next one. False:
+// something runs again, or the program ends already, and nothing is marked.
+func (u *upgrade) mark(next *Handover) (begun bool) {
 	u.d.sessions.making.Lock()
 	defer u.d.sessions.making.Unlock()
 	var marked []*session
+	defer func() {
+		if begun {
+			return
+		}
+		for _, s := range marked {
+			s.update(func(its *state) { its.passing = false })
+			s.asker.rejudge(s.judge.policy())
+		}
+	}()
 	for _, s := range u.d.sessions.all() {
 		quiet := view(s, func(its *state) bool {
 			its.passing = len(s.running(its)) == 0 && len(s.tasks.running()) == 0
 			return its.passing
 		})
 		if !quiet {
-			for _, s := range marked {
-				s.update(func(its *state) { its.passing = false })
-				s.asker.rejudge(s.judge.policy())
-			}
 			return false
 		}
 		marked = append(marked, s)
 	}
-	u.d.life.once.ending.Do(func() { close(u.d.life.ending) }) // no other session is made
-	return true
+	u.d.life.once.ending.Do(func() {
+		begun, u.handover = true, next
+		close(u.d.life.ending) // no other session is made
+	})
+	return begun
 }
 
 // stillRunning is the error of an upgrade that has waited in vain.
@@ -232,9 +241,7 @@ func (u *upgrade) handOver() (begun bool, err error) {
 	if err != nil {
 		return false, apierror.New(codes.ResourceExhausted, "upgrade_failed", "The daemon goes on as it is: its sockets cannot be passed on: %v.", err)
 	}
-	u.handover = &Handover{Passed: passed}
-	if !u.mark() {
-		u.handover = nil
+	if !u.mark(&Handover{Passed: passed}) {
 		passed.Close()
 		return false, nil
 	}
