@@ -226,7 +226,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	d.status.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	d.endpoints.listenOn(listeners)
 	if d.HTTP != "" {
-		if _, err := d.endpoints.dashboard.open(); err != nil {
+		if _, _, err := d.endpoints.dashboard.open(); err != nil {
 			d.Log.Error("the dashboard cannot be opened", zap.Error(err))
 		}
 	}

@@ -31,18 +31,18 @@ type dashboard struct {
 }
 
 // open listens, unless it does, and returns where.
-func (b *dashboard) open() (url string, err error) {
+func (b *dashboard) open() (server *web.Server, url string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
-		return "", b.d.life.farewell()
+		return nil, "", b.d.life.farewell()
 	}
 	if b.url != "" {
-		return b.url, nil
+		return b.server, b.url, nil
 	}
 	listener, err := access.ListenBrowser(cmp.Or(b.d.HTTP, "127.0.0.1:0"))
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	config := web.Config{
 		Services: b.d.services(),
@@ -55,21 +55,28 @@ func (b *dashboard) open() (url string, err error) {
 	if b.d.Metrics != nil {
 		config.Metrics = b.d.Metrics.Handler()
 		if config.MetricsToken, err = access.OpenTokens(b.d.inState("metrics-tokens"), "Who may read the metrics of toold"); err != nil {
-			return "", errors.Join(err, listener.Close())
+			return nil, "", errors.Join(err, listener.Close())
 		}
 	}
 	b.server = web.New(config)
 	b.serve(b.server, listener)
 	b.url = "http://" + listener.Addr().String() + "/"
 	b.d.Log.Info("the dashboard listens", zap.String("url", b.url))
-	return b.url, nil
+	return b.server, b.url, nil
 }
 
+// serve serves until the server is closed. When the listener fails before that, the next open listens anew.
 func (b *dashboard) serve(server *web.Server, listener net.Listener) {
 	b.serving.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			b.d.Log.Error("the dashboard listens no more", zap.Error(err))
+		err := server.Serve(listener)
+		if errors.Is(err, http.ErrServerClosed) {
+			return
 		}
+		b.d.Log.Error("the dashboard listens no more", zap.Error(err))
+		b.mu.Lock()
+		b.url = ""
+		b.mu.Unlock()
+		_ = server.Close(streamGrace)
 	})
 }
 
@@ -91,9 +98,9 @@ func (x *daemonServer) OpenDashboard(ctx context.Context, _ *tooldv1.OpenDashboa
 	if who.Remote() {
 		return nil, apierror.New(codes.PermissionDenied, "not_local", "The dashboard is opened over the Unix socket, not over TCP.")
 	}
-	url, err := x.daemon.endpoints.dashboard.open()
+	server, url, err := x.daemon.endpoints.dashboard.open()
 	if err != nil {
 		return nil, apierror.New(codes.Unavailable, "no_dashboard", "The dashboard cannot be opened: %v.", err)
 	}
-	return &tooldv1.OpenDashboardResponse{Url: url, Code: x.daemon.endpoints.dashboard.server.Code(web.Grant{Who: who, Opener: access.AncestryOf(access.PIDOf(ctx))})}, nil
+	return &tooldv1.OpenDashboardResponse{Url: url, Code: server.Code(web.Grant{Who: who, Opener: access.AncestryOf(access.PIDOf(ctx))})}, nil
 }

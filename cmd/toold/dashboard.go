@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -11,6 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,10 +51,10 @@ func (s *app) dashboardCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := browse(ctx, file); err != nil {
+			if err := browse(file); err != nil {
 				return cli.Failed("no browser could be started (%v). Open %s in one within a minute, or use --show.", err, file)
 			}
-			_, err = fmt.Fprintf(s.Stdout, "opened the dashboard in your browser: %s\n", at.GetUrl())
+			_, err = fmt.Fprintf(s.Stdout, "opened the dashboard in your browser: %s\nIf the browser cannot read %s, as one from a snap, use --show.\n", at.GetUrl(), file)
 			return err
 		}),
 	}
@@ -86,14 +90,35 @@ func redirect(address string) (file string, err error) {
 	return file, os.Rename(page.Name(), file)
 }
 
-// browse opens a file in the user's browser. It returns when the browser has the file.
-func browse(ctx context.Context, file string) error {
-	opener := "xdg-open"
+// browse has the user's browser open a file. A browser may be what it starts, and lives on in a session of its own: what has not failed
+// after a few seconds has the file.
+func browse(file string) error {
+	program, err := exec.LookPath(opener())
+	if err != nil {
+		return err
+	}
+	cmd := &exec.Cmd{Path: program, Args: []string{program, file}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(5 * time.Second):
+		return nil
+	}
+}
+
+// opener is what opens a file in a browser. BROWSER is a list, parted by colons, and xdg-open reads it itself.
+func opener() string {
+	first, _, _ := strings.Cut(os.Getenv("BROWSER"), ":")
 	if runtime.GOOS == "darwin" {
-		opener = "open"
+		return cmp.Or(first, "open")
 	}
-	if named := os.Getenv("BROWSER"); named != "" {
-		opener = named
+	if _, err := exec.LookPath("xdg-open"); err == nil {
+		return "xdg-open"
 	}
-	return exec.CommandContext(ctx, opener, file).Run()
+	return cmp.Or(first, "xdg-open")
 }

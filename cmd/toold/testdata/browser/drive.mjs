@@ -1,16 +1,17 @@
 // Drives the dashboard in Chromium as a person would, with the keyboard alone, beside clients that run turns.
-// Usage: node drive.mjs TOOLD SOCKET DIR SHOTS. Exit code 0: everything was seen.
+// Usage: node drive.mjs TOOLD SOCKET DIR SHOTS ASKING, a program that asks for a hidden line, or "". Exit code 0: everything was seen.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { setTimeout as later } from "node:timers/promises";
 import { promisify } from "node:util";
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
-const [toold, socket, dir, shots] = process.argv.slice(2);
+const [toold, socket, dir, shots, asking] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const run = promisify(execFile);
 const cli = async (...args) => (await run(toold, ["--socket", socket, ...args], { cwd: dir })).stdout;
@@ -117,6 +118,20 @@ await page.keyboard.press("Enter");
 assert.equal(await asked, 0);
 await page.getByText("Nothing waits for an answer.").waitFor();
 assert.equal(readFileSync(join(dir, "poem.txt"), "utf8"), "one\nthree & <i>four</i>\n");
+
+if (asking) {
+  step("a program gets a hidden line as it was typed");
+  const hidden = turn("hidden", [{ id: "p1", name: "Bash", input: { command: asking, pty: true } }], "--mode", "bypassPermissions");
+  await page.locator(".question input[type=password]").waitFor();
+  await tab(page, "e.type === 'password'");
+  await page.keyboard.type("Xq7correct-hörse-9battery");
+  await reach(page, "Allow");
+  await page.keyboard.press("Enter");
+  await page.getByText("Nothing waits for an answer.").waitFor();
+  assert.equal(await hidden, 0);
+  while (!existsSync(join(dir, "got"))) await later(50);
+  assert.equal(readFileSync(join(dir, "got"), "utf8"), "Xq7correct-hörse-9battery");
+}
 
 step("an edit is undone");
 await page.goto(page.url().split("#")[0] + "#/call/asking/w1");
