@@ -6,21 +6,30 @@ import { ansi, diff, grounds, json, outcome, seconds, span, tone, when, word } f
 import { changed, store } from "./store.js";
 import { readOutput } from "./tasks.js";
 
-export function callPage(main, session, id) {
+// callPage shows the call of that id. turn, which may be missing, is the one that it was chosen from: the daemon knows only the newest
+// call of an id, and nothing is to be done to that by mistake.
+export function callPage(main, session, id, turn) {
   const control = new AbortController();
   const head = el("div"), body = el("div"), live = el("div"), output = el("div"), changes = el("div");
   const done = el("p", { class: "ok", role: "status" });
   show(main, el("p", {}, el("a", { href: `#/session/${encodeURIComponent(session)}` }, `← ${session}`)), head, done, live, body, output, changes);
-  let drawn = "";
+  let shown = "", draws = 0, ended = false;
   async function draw() {
+    const mine = ++draws;
     let found;
     try { found = await call("ToolService/GetCall", { session_id: session, tool_use_id: id }); } catch (error) {
       return show(head, el("p", { class: "bad", role: "alert" }, error.message));
     }
-    if (control.signal.aborted) return;
-    const of = (kind) => found.records.map((r) => r[kind] && { ...r[kind], time: r.time }).filter(Boolean);
+    if (control.signal.aborted || mine !== draws) return;
+    const of = (kind) => found.records.map((r) => r[kind] && { ...r[kind], time: r.time, turn: Number(r.turn ?? 0) }).filter(Boolean);
     const [accepted] = of("accepted"), [started] = of("started"), [result] = of("tool_result");
-    drawn = result ? "ended" : "open";
+    ended = Boolean(result);
+    if (turn && accepted && accepted.turn !== Number(turn)) {
+      ended = true;
+      const c = store.calls.get(`${turn}/${id}`);
+      return show(head, el("h2", {}, c?.title ?? id), c?.outcome && el("p", {}, el("strong", { class: tone(c.outcome) }, outcome(c.outcome))),
+        el("p", { class: "warn", role: "status" }, `Turn ${accepted.turn} has used the id of this call again. What is known of this one is in "toold log ${session}".`));
+    }
     show(head, el("h2", {}, accepted?.title || accepted?.name || id),
       el("p", {}, result ? el("strong", { class: tone(result.outcome) }, outcome(result.outcome)) : el("strong", { class: "live" }, started ? "runs" : "waits"),
         result?.error && [" · ", result.error.message, " ", el("code", {}, result.error.code)]),
@@ -32,9 +41,10 @@ export function callPage(main, session, id) {
   const tail = el("pre", { "aria-label": "Output so far" });
   const stop = changed(() => {
     const c = [...store.order].reverse().find((x) => x.id === id);
-    if (!c) return;
+    if (!c || ended) return;
     if (c.tail) { show(tail, ansi(c.tail)); show(live, el("h3", {}, "Output so far"), tail); }
-    if (drawn === "open" && c.outcome) { drawn = "ended"; draw(); }
+    const now = `${c.turn} ${Boolean(c.started)} ${c.asking} ${c.outcome}`;
+    if (shown !== now) { shown = now; draw(); }
   });
   draw();
   return () => { stop(); control.abort(); };
@@ -85,6 +95,8 @@ async function showChanges(box, session, id, undone) {
   const { checkpoints = [] } = await call("SessionService/ListCheckpoints", { session_id: session, tool_use_id: id }).catch(() => ({}));
   const [c] = checkpoints;
   if (!c?.files?.length && !c?.not_kept?.length) return;
+  const more = [c.more_files && `${c.more_files} more files that it changed are not listed here; the button leaves them as they are.`,
+    c.more_not_kept && `${c.more_not_kept} more changes were not kept.`].filter(Boolean);
   const plan = el("div");
   const undo = button("Undo …", async () => {
     const request = { session_id: session, tool_use_id: id, paths: (c.files ?? []).map((f) => f.path) };
@@ -101,5 +113,5 @@ async function showChanges(box, session, id, undone) {
   show(box, el("h3", {}, "Changed files"), c.undone && el("p", { class: "ok" }, "All of it has been put back."),
     (c.files ?? []).map((f) => [el("p", {}, el("code", {}, f.path), ` ${word(f.kind, "FILE_CHANGE_KIND_")} +${f.added ?? 0} −${f.removed ?? 0} ${f.note ?? ""}`), f.diff && diff(f.diff)]),
     c.not_kept?.length ? el("ul", {}, c.not_kept.map((n) => el("li", {}, el("code", {}, n.path), " ", n.reason))) : null,
-    !c.undone && el("div", { class: "bar" }, undo), plan);
+    more.map((text) => el("p", { class: "warn" }, text)), !c.undone && c.files?.length > 0 && el("div", { class: "bar" }, undo), plan);
 }

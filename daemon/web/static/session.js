@@ -14,7 +14,7 @@ export function sessionPage(main, name) {
   const count = el("span", { class: "quiet", role: "status" });
   const about = el("p", { class: "quiet" }), actions = el("span", { class: "bar" });
   const cards = questionCards(name);
-  const calls = list("Calls", row, (item) => { if (item.call) location.hash = `#/call/${encodeURIComponent(name)}/${encodeURIComponent(item.call.id)}`; });
+  const calls = list("Calls", row, (item) => { if (item.call) location.hash = `#/call/${encodeURIComponent(name)}/${encodeURIComponent(item.call.id)}/${item.call.turn}`; });
   show(main, el("h2", {}, name), about, cards.box, el("div", { class: "bar" }, filter, only, count, el("a", { href: `#/surroundings/${encodeURIComponent(name)}` }, "Servers and settings"), actions), calls.box);
   show(actions, button("Interrupt", () => call("SessionService/Interrupt", { session_id: name, reason: "The user stopped it in the dashboard." }), "danger"));
 

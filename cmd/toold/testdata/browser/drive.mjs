@@ -144,6 +144,12 @@ await reach(page, "Put back");
 await page.keyboard.press("Enter");
 await page.getByText("1 files were put back.").waitFor();
 await page.locator("#health").getByText(/^run p50 .*, p99 /).waitFor();
+
+step("the call of another turn has the id");
+await page.goto(page.url().split("#")[0] + "#/call/asking/w1/7");
+await page.getByText("Turn 1 has used the id of this call again").waitFor();
+const buttons = page.getByRole("button", { name: /Undo|Cancel/ });
+assert.deepEqual(await buttons.allTextContents(), [], "another call could be undone");
 assert.equal(readFileSync(join(dir, "poem.txt"), "utf8"), "one\ntwo\n");
 
 step("a background task is killed");
