@@ -125,7 +125,7 @@ func (st *stream) run(ctx context.Context) error {
 		case <-timer.C:
 		case <-st.closing:
 		case <-st.over:
-			return nil // its method knows why
+			return st.why // its method may see this first
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
