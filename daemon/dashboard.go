@@ -65,7 +65,7 @@ func (b *dashboard) open() (server *web.Server, url string, err error) {
 	return b.server, b.url, nil
 }
 
-// serve serves until the server is closed. When the listener fails before that, the next open listens anew.
+// serve serves until the server is closed. When the listener fails before that, the next open listens again.
 func (b *dashboard) serve(server *web.Server, listener net.Listener) {
 	b.serving.Go(func() {
 		err := server.Serve(listener)
