@@ -144,6 +144,9 @@ func (s *session) suspend() (*resting, error) {
 	if err = errors.Join(err, s.written()); err == nil {
 		s.update(func(its *state) {
 			r = s.restingOf(its, listed, box)
+			if attached {
+				r.detached = time.Now()
+			}
 			r.open = s.openWork(its, attached)
 		})
 	} else if box != nil {
@@ -241,7 +244,7 @@ func (s *session) goOn(w *openWork) {
 		case !s.attachments.keeps(its):
 			s.attachments.checkAt(its, time.Now().Add(s.daemon.grace))
 		case its.questions.canAsk:
-			s.attachments.checkAt(its, its.clients.detached.Add(s.daemon.limits.DetachedQuestion))
+			s.attachments.checkAt(its, its.clients.detached.Add(max(s.daemon.limits.DetachedQuestion, s.daemon.grace)))
 		}
 	})
 	s.intake.alone(func(in inlet) {

@@ -82,7 +82,10 @@ func (u *upgrade) carryOut(ctx context.Context, wait time.Duration, stopTasks bo
 	defer close(opened)
 	defer u.door.Store(nil)
 	for begun := false; !begun; {
-		if err = u.quiesce(ctx, wait, over, stopTasks); err == nil {
+		if err = u.d.life.takesNew(); err == nil {
+			err = u.quiesce(ctx, wait, over, stopTasks)
+		}
+		if err == nil {
 			version, err = u.successor(ctx) // it may be another by now
 		}
 		if err == nil {
@@ -205,6 +208,7 @@ func (u *upgrade) mark(next *Handover) (begun bool) {
 		}
 	}()
 	for _, s := range u.d.sessions.all() {
+		s.queue.SetPaused(true) // also where calls were to end before; when nothing is marked, running looks at that again
 		quiet := view(s, func(its *state) bool {
 			its.passing = len(s.running(its)) == 0 && len(s.tasks.running()) == 0
 			return its.passing

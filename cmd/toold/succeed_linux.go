@@ -99,6 +99,9 @@ func (s *successor) begin(handover *daemon.Handover) error {
 	if err != nil {
 		return err
 	}
+	if len(state) > mostHanded {
+		return fmt.Errorf("what would be passed on has %d bytes, and at most %d are taken over", len(state), mostHanded)
+	}
 	memory, err := sealedMemory(state)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ func takeOver() (*daemon.Handover, error) {
 	}
 	memory := os.NewFile(uintptr(fd), "handover")
 	defer memory.Close()
-	if set, err := unix.FcntlInt(memory.Fd(), unix.F_GET_SEALS, 0); err != nil || set != seals {
+	if set, err := unix.FcntlInt(memory.Fd(), unix.F_GET_SEALS, 0); err != nil || set&seals != seals { // the kernel may have added others
 		return nil, fmt.Errorf("what %s names is not sealed memory", takeOverVariable)
 	}
 	state, err := io.ReadAll(io.NewSectionReader(memory, 0, mostHanded))

@@ -157,10 +157,21 @@ func (u *upgradable) again(c *talk, a *tooldv1.Attach) *talk {
 		last = max(last, event.GetSeq(), event.GetAttached().GetLastSeq())
 	}
 	a = proto.CloneOf(a)
-	a.AfterSeq = &last
-	next := u.attach(c.t, a)
-	next.heard = append(c.heard, next.heard...)
-	return next
+	a.SessionId, a.AfterSeq = c.attached.GetSessionId(), &last
+	for {
+		next := u.open(c.t)
+		next.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: a}})
+		event, err := next.receive()
+		if toold.Reason(err) == "upgrading" { // the old connection has not ended yet
+			continue
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		next.attached = event.GetAttached()
+		next.heard = append(c.heard, event)
+		return next
+	}
 }
 
 // TestUpgradeInTheMiddle: a turn is open, a question waits for its answer, and calls wait for it. They go on in the new program.
