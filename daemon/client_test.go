@@ -328,7 +328,7 @@ func (c *conversation) rest() error {
 // story returns a few words for each event, without progress and changes of the session.
 func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	for _, e := range events {
-		if words := tell(e); words != "" {
+		if words := tell(e); words != "" && words != "notice host_wait" { // which a busy machine makes necessary
 			told = append(told, words)
 		}
 	}

@@ -328,10 +328,11 @@ func textIn(r *tooldv1.ToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// story returns a few words for each event, without what is not about calls and turns.
+// story returns a few words for each event, without what is not about calls and turns, and without the waits that the machine
+// makes necessary.
 func story(events []*tooldv1.ExecuteResponse) (told []string) {
 	for _, e := range events {
-		if words := tell(e); words != "" {
+		if words := tell(e); words != "" && words != "notice host_wait" {
 			told = append(told, words)
 		}
 	}
