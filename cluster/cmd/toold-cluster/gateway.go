@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,9 +91,14 @@ func (f *gatewayFlags) run() error {
 		return err
 	}
 	defer noMetrics()
+	log.Info("listening", zap.String("gateway", f.name), zap.Stringer("address", listener.Addr()))
+	return serveUntil(ctx, again, g, listener)
+}
+
+// serveUntil serves until ctx ends, and then until clients have had time to attach elsewhere, or again is closed.
+func serveUntil(ctx context.Context, again <-chan os.Signal, g *gateway.Gateway, listener net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- g.Serve(listener) }()
-	log.Info("listening", zap.String("gateway", f.name), zap.Stringer("address", listener.Addr()))
 	select {
 	case err := <-failed:
 		return err
