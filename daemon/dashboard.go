@@ -35,7 +35,7 @@ func (b *dashboard) open() (server *web.Server, url string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
-		return nil, "", b.d.life.farewell()
+		return nil, "", b.d.life.endError()
 	}
 	if b.url != "" {
 		return b.server, b.url, nil

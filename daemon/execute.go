@@ -50,7 +50,7 @@ func (t *toolServer) Execute(g tooldv1.ToolService_ExecuteServer) error {
 func (l *lifecycle) takesNew() error {
 	select {
 	case <-l.ending:
-		return l.farewell()
+		return l.endError()
 	default:
 		return nil
 	}

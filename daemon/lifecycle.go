@@ -78,8 +78,8 @@ func (d *Daemon) shutdown() {
 	d.server.GracefulStop()
 }
 
-// farewell is the error for a stream that comes or is there when this program ends.
-func (l *lifecycle) farewell() *apierror.Error {
+// endError is the error for a stream that comes or is there when this program ends.
+func (l *lifecycle) endError() *apierror.Error {
 	select {
 	case <-l.stopped:
 		return shuttingDown()
@@ -99,7 +99,7 @@ func (at *attachments) leave(cause error) {
 		return
 	}
 	for _, stream := range at.attached() {
-		stream.finish(at.s.daemon.life.farewell())
+		stream.finish(at.s.daemon.life.endError())
 	}
 	close(at.s.gone)
 }

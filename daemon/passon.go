@@ -77,7 +77,7 @@ func (s *session) suspend() (*resting, error) {
 		box.Remove()
 	}
 	for _, stream := range s.attachments.attached() {
-		stream.finish(s.daemon.life.farewell())
+		stream.finish(s.daemon.life.endError())
 	}
 	s.release()
 	close(s.gone)

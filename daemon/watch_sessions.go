@@ -1,5 +1,5 @@
 // WatchSessions: all sessions of a principal as they change, and the events of one of them, on one stream. Sessions are compared with
-// what was sent of them each half second, so a session costs nothing when it changes that nobody looks at.
+// what was sent of them each half second, so a session that no page shows costs nothing when it changes.
 
 package daemon
 
@@ -94,7 +94,7 @@ func (o *overview) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-o.daemon.life.ending:
-			return o.daemon.life.farewell()
+			return o.daemon.life.endError()
 		case <-tick.C:
 			if err := o.sendChanges(); err != nil {
 				return err

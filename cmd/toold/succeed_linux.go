@@ -33,7 +33,7 @@ const (
 	mostHanded = 1 << 30
 )
 
-// seals are those of memory that nobody changes any more.
+// seals are those of memory that no process can change any more.
 const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
 // A successor is the program that is installed at a path.

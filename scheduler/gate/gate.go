@@ -210,7 +210,7 @@ func (p *Pass) refusal() error {
 	return p.err
 }
 
-// moment is how long a wait is not worth a word. Ours.
+// moment is how long one waits before its client is notified. Ours.
 const moment = time.Second
 
 // giveUp ends the waiting with the cause, unless the pass was admitted meanwhile.
