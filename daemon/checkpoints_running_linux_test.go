@@ -3,6 +3,7 @@
 package daemon_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,7 +47,11 @@ func tree(t *testing.T, dir string) string {
 			if err != nil {
 				return err
 			}
-			line += fmt.Sprintf(" %q", data)
+			if len(data) > 4096 {
+				line += fmt.Sprintf(" %d bytes, SHA-256 %x", len(data), sha256.Sum256(data))
+			} else {
+				line += fmt.Sprintf(" %q", data)
+			}
 			inode := info.Sys().(*syscall.Stat_t).Ino
 			if names[inode] == "" {
 				names[inode] = rel

@@ -146,7 +146,7 @@ func TestWaitingShells(t *testing.T) {
 // TestWaitingShellIsTheSame: a script finds nothing else in a shell that had waited than in a new one. Both are confined alike.
 func TestWaitingShellIsTheSame(t *testing.T) {
 	for _, script := range []string{
-		`printf '<%s>' "$0" $# $- $SHLVL $LINENO $SECONDS "${BASH_ENV-unset}" "${!BASH_E@}" "$*" $? "${!-unset}"`,
+		`printf '<%s>' "$0" $# $- $SHLVL $LINENO "${BASH_ENV-unset}" "${!BASH_E@}" "$*" $? "${!-unset}"`,
 		"nosuch\nnosuch2", "echo $((1/0))", "umask; ulimit -a; shopt; set -o", "trap; jobs; alias; hash; true", "f() { caller 0; }; f",
 		`for fd in 0 1 2 3 4 5; do [ -e /dev/fd/$fd ] && echo $fd; done`, "(exit 3); echo $?", `cat; printf '%s|' "${BASH_LINENO[@]}" "${FUNCNAME-none}"`,
 		"printf $PPID; printf $BASH_SUBSHELL; pwd -P; printf $PWD", "sleep 0 & wait; echo $?", "export -p | grep -v " + sandbox.MarkerName,

@@ -2,6 +2,8 @@ package bash
 
 import (
 	"maps"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -62,5 +64,17 @@ func TestOddExports(t *testing.T) {
 		if value, has := got[name]; has {
 			t.Errorf("%s: got %q, want nothing", name, value)
 		}
+	}
+}
+
+// TestEarlyPreludeBeginsTime: a shell that has waited counts its seconds from its call on.
+func TestEarlyPreludeBeginsTime(t *testing.T) {
+	script := "SECONDS=1000\n" + earlyPrelude("", nil, false, nil) + "echo $SECONDS"
+	out, err := exec.Command("bash", "--noprofile", "--norc", "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := strconv.Atoi(strings.TrimSpace(string(out))); err != nil || got >= 1000 {
+		t.Errorf("it has run for %q seconds", out)
 	}
 }

@@ -55,7 +55,7 @@ func unconfinedToo(t *testing.T, test func(t *testing.T, r *Runner, tier Tier)) 
 }
 
 var sameScripts = []string{
-	"echo hi; echo no >&2; exit 3", `echo "$BASH_EXECUTION_STRING|$0|$#|$_|$-|$SHLVL|$BASH_SUBSHELL|$LINENO|$EXPORTED|${BASH_ENV-unset}|$PWD|$SECONDS"`,
+	"echo hi; echo no >&2; exit 3", `echo "$BASH_EXECUTION_STRING|$0|$#|$_|$-|$SHLVL|$BASH_SUBSHELL|$LINENO|$EXPORTED|${BASH_ENV-unset}|$PWD"`,
 	"nosuch\nnosuch", "echo 'open", "if", "foo(", "set -e; false; echo not", "set -u; echo $unset", "set -x; :", "trap 'echo bye $?' EXIT; exit 4",
 	"exec echo gone", "kill -9 $$", "kill -TERM $$; echo survived", "return 3", "cat; read x || echo end", "shopt -p; set -o; umask; ulimit -a; pwd",
 	`for fd in /dev/fd/*; do [ -e "$fd" ] && echo "${fd##*/}"; done 3>&-`, "cd protected && echo x > file; cat file; ls ../hidden", "echo x > made; cat made; rm made",
