@@ -45,6 +45,7 @@ type intake struct {
 	model *modelMessage   // whose events came last; nil: none is held
 	past  []*modelMessage // that were followed by another
 	gap   modelGap        // that a client was notified of last
+	pause pause           // of the calls that it has taken
 }
 
 // An inlet is an intake that its holder has for itself.

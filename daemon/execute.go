@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -237,8 +236,7 @@ func (d *Daemon) find(who access.Principal, name string, roots []string, options
 // attachments are the streams of a session, from the first look at it to their going away.
 type attachments struct {
 	s       *session
-	awaited atomic.Bool // calls do not begin until the main stream is back that the program before had
-	joining sync.Mutex  // held while a stream is let in, until its place in the session is known; locked before intake's
+	joining sync.Mutex // held while a stream is let in, until its place in the session is known; locked before intake's
 }
 
 // attach makes st one of the session's streams.
@@ -255,7 +253,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })
 	})
 	if err == nil && !st.companion {
-		at.clientBack()
+		at.s.intake.pause.clientBack()
 	}
 	return err
 }

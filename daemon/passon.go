@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -61,7 +60,7 @@ func (s *session) suspend() (*resting, error) {
 		t.stopped = stopOf(s.queue.Stopped(t.number))
 	}
 	listed := inList(s.describe())
-	attached := view(s, func(its *state) bool { return its.clients.main != nil })
+	attached, awaited := view(s, func(its *state) bool { return its.clients.main != nil }), s.intake.pause.awaitsClient()
 	s.halt(pipeline.ErrPassedOn)
 	box, err := seal(s.daemon.inState(restingDir), env)
 	var r *resting
@@ -71,7 +70,7 @@ func (s *session) suspend() (*resting, error) {
 			if attached {
 				r.detached = time.Now()
 			}
-			r.open = s.openWork(its, attached)
+			r.open = s.openWork(its, attached || awaited)
 		})
 	} else if box != nil {
 		box.Remove()
@@ -137,13 +136,7 @@ func (s *session) passedTurn(its *state, t *turn) passedTurn {
 // time that one has which went away.
 func (s *session) goOn(w *openWork) {
 	if w.Attached {
-		s.attachments.awaited.Store(true)
-		s.queue.SetPaused(true)
-		s.goUnlessStopping(func(ctx context.Context) {
-			if sleep(ctx, s.daemon.grace) == nil {
-				s.attachments.clientBack()
-			}
-		})
+		s.intake.pause.awaitClient(s.daemon.grace)
 	}
 	s.update(func(its *state) {
 		for _, d := range w.Deferred {
@@ -161,13 +154,6 @@ func (s *session) goOn(w *openWork) {
 			in.goOnTurn(p, w.Calls)
 		}
 	})
-}
-
-// clientBack lets calls begin that have waited for their client.
-func (at *attachments) clientBack() {
-	if at.awaited.Swap(false) {
-		at.s.queue.SetPaused(false)
-	}
 }
 
 // goOnTurn opens the turn again, with its calls.

@@ -288,6 +288,7 @@ func (x *sessionSet) assemble(name string, about meta, log *journal.Log, places 
 // connect makes the parts of the session.
 func (s *session) connect(places *workspace.Workspace) {
 	s.attachments.s, s.intake.s, s.asker.s, s.recorder.s, s.tools.s, s.tasks.s, s.requests.s = s, s, s, s, s, s, s
+	s.intake.pause.set = s.queue.SetPaused
 	s.tasks.set = background.NewSet(background.Events{Ended: s.tasks.taskEnded, Listened: func(*background.Task) { s.ports.review() }})
 	s.judge.scope = scope{
 		daemon: s.daemon, name: s.name, meta: s.meta, places: places, readState: workspace.NewReadState(), outputs: s.outputs.Path(),

@@ -142,7 +142,7 @@ type runningThing struct {
 // running returns what an upgrade must wait for, and has other calls wait. Background tasks are stopped, if that is asked for.
 func (u *upgrade) running(stopTasks bool) (all []runningThing) {
 	for _, s := range u.d.sessions.all() {
-		s.queue.SetPaused(view(s, s.resumable))
+		s.intake.pause.setUpgrade(view(s, s.resumable))
 		all = append(all, view(s, s.running)...)
 		for _, task := range s.tasks.running() {
 			all = append(all, runningThing{"background task", s.name, task.ID + " (" + task.Command + ")"})
@@ -186,7 +186,7 @@ func (s *session) running(its *state) (all []runningThing) {
 func (u *upgrade) goOn() {
 	for _, s := range u.d.sessions.all() {
 		s.update(func(its *state) { its.passing = false })
-		s.queue.SetPaused(false)
+		s.intake.pause.setUpgrade(false)
 		s.asker.rejudge(s.judge.policy()) // what was not done meanwhile
 		s.update(s.asker.reviewQuestions)
 	}
@@ -208,7 +208,7 @@ func (u *upgrade) mark(next *Handover) (begun bool) {
 		}
 	}()
 	for _, s := range u.d.sessions.all() {
-		s.queue.SetPaused(true) // also where calls were to end before; when nothing is marked, running looks at that again
+		s.intake.pause.setUpgrade(true) // also where calls were to end before; when nothing is marked, running looks at that again
 		quiet := view(s, func(its *state) bool {
 			its.passing = len(s.running(its)) == 0 && len(s.tasks.running()) == 0
 			return its.passing
