@@ -91,7 +91,8 @@ func TestUpgrade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() {
-		refused <- u.connecting(ctx, strings.TrimPrefix(before.GetListeners()[1].GetAddress(), "tcp://"))
+		_, err := u.connecting(ctx)
+		refused <- err
 	}()
 
 	u.install(t, another(t))
@@ -121,22 +122,31 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// connecting connects again and again until ctx ends. The error is that a connection was refused.
-func (u *upgradable) connecting(ctx context.Context, tcp string) error {
+// connecting connects to each listener again and again until ctx ends, and returns how often. The error is that a connection was refused.
+func (u *upgradable) connecting(ctx context.Context) (n int, err error) {
+	info, err := u.link.Daemon.GetInfo(ctx, &tooldv1.GetInfoRequest{})
+	if err != nil {
+		return 0, err
+	}
 	tick := time.NewTicker(5 * time.Millisecond) // the machine has others to serve
 	defer tick.Stop()
 	for ; ctx.Err() == nil; <-tick.C {
-		for network, address := range map[string]string{"unix": u.socket(), "tcp": tcp} {
+		for _, listener := range info.GetListeners() {
+			network, address := "unix", strings.TrimPrefix(listener.GetAddress(), "unix:")
+			if tcp, is := strings.CutPrefix(address, "tcp://"); is {
+				network, address = "tcp", tcp
+			}
 			conn, err := net.Dial(network, address)
 			if err != nil {
-				return err
+				return n, err
 			}
 			if err := conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-				return err
+				return n, err
 			}
+			n++
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // again connects again, after an upgrade, and attaches behind what the talk has heard.

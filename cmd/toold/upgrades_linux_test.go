@@ -42,7 +42,7 @@ const upgradeClients = 4
 // TestUpgradesUnderLoad: clients send calls without a pause while the daemon is upgraded again and again. Each call appends its id to a file.
 func TestUpgradesUnderLoad(t *testing.T) {
 	t.Parallel()
-	u := newUpgradable(t)
+	u := newUpgradable(t, "--listen", "127.0.0.1:0")
 	rounds := upgradeRounds(t)
 	done := make(chan struct{})
 	var clients sync.WaitGroup
@@ -57,10 +57,19 @@ func TestUpgradesUnderLoad(t *testing.T) {
 			}
 		})
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	connections := 0
+	clients.Go(func() {
+		var err error
+		if connections, err = u.connecting(ctx); err != nil {
+			t.Errorf("after %d connections: %v", connections, err)
+		}
+	})
 	for range rounds {
 		holds(t, "what is said", u.upgrade(t, cli.ExitOK, "--wait=1m"), "has become")
 	}
 	close(done)
+	cancel()
 	clients.Wait()
 	total := 0
 	for i, root := range roots {
@@ -77,7 +86,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 		}
 		total += sent[i]
 	}
-	t.Logf("%d upgrades, %d calls of %d clients", rounds, total, upgradeClients)
+	t.Logf("%d upgrades, %d calls of %d clients, %d other connections", rounds, total, upgradeClients, connections)
 }
 
 // load sends turns of three calls that append, one after the other, until done is closed, and returns how many calls have ended well.
