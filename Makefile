@@ -19,7 +19,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 VERSION ?=
 
 .DEFAULT_GOAL := all
-.PHONY: upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
+.PHONY: race upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -38,6 +38,10 @@ install:
 # are processors.
 test:
 	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
+
+# The tests of the command line with the race detector in the programs that they start, too: "make test" drives toold as users build it.
+race:
+	GORACE=atexit_sleep_ms=0 TOOLD_RACE=1 go test -race -count=1 -timeout 60m ./cmd/toold
 
 # The cluster's module. TOOLD_MODEL_STEPS is how many steps its model test makes.
 test-cluster:
@@ -109,11 +113,11 @@ day: build
 	go run ./bench/day -toold .bin/toold -mode default
 
 # All of what "make test" tries a part of: the scripts of the property test, the doors of git and commands in a home, in each tier, turns in
-# the dependency order, searches that remember, and large pages.
+# the dependency order, searches that remember, large pages, and upgrades between this program and an earlier one.
 world:
 	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^TestDependencyIsSerial' ./daemon
 	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestMemoryIsNoticedByNobody|TestHostilePages)$$' ./tools/grep ./tools/webfetch
-	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|GitDoors|ReadsInAHome|HomeWithoutNamespaces)' ./cmd/toold
+	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|GitDoors|ReadsInAHome|HomeWithoutNamespaces|Skew$$)' ./cmd/toold
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.
 bench-sandbox:
