@@ -16,7 +16,7 @@ func busyHost(t *testing.T, limits string) (h *house, g *gate, let func()) {
 	t.Helper()
 	g = gateTool()
 	h = prepare(t, g)
-	h.limit(`"host_running_calls": 1` + limits)
+	h.limit(`"host_running_calls": 1, "host_quick": 0` + limits)
 	h.start()
 	other := h.join("other", free())
 	other.pass("busy", writes)
@@ -39,7 +39,7 @@ func TestHostGate(t *testing.T) {
 		c.pass(session+"1", writes)
 		c.pass(session+"2", writes)
 		notice := c.until("notice host_wait").GetNotice()
-		if details := notice.GetDetails().AsMap(); notice.GetToolUseId() != session+"1" || details["running"] != 1.0 || details["limit"] != 1.0 {
+		if details := notice.GetDetails().AsMap(); notice.GetToolUseId() != session+"1" || details["waits_for"] != "slots" || details["running"] != 1.0 || details["limit"] != 1.0 {
 			t.Errorf("noticed of %s: %v", notice.GetToolUseId(), details)
 		}
 	}
@@ -132,7 +132,7 @@ func TestHostWaitJudged(t *testing.T) {
 	c := h.join("s", free())
 	c.pass("waits", writes)
 	c.until("notice host_wait")
-	h.configure(`{"limits": {"host_running_calls": 1}, "permissions": {"deny": ["Gate"]}}`)
+	h.configure(`{"limits": {"host_running_calls": 1, "host_quick": 0}, "permissions": {"deny": ["Gate"]}}`)
 	let()
 	c.until("waits DENIED rule_denied")
 	if g.began("waits") {
@@ -187,7 +187,7 @@ func TestHostShutdown(t *testing.T) {
 // TestHostKilled: a call that waits when the daemon is killed never runs, and its result says so.
 func TestHostKilled(t *testing.T) {
 	h := prepare(t)
-	if err := os.WriteFile(h.settings, []byte(`{"sandbox": {"enabled": false}, "limits": {"host_running_calls": 1}}`), 0o600); err != nil {
+	if err := os.WriteFile(h.settings, []byte(`{"sandbox": {"enabled": false}, "limits": {"host_running_calls": 1, "host_quick": 0}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	kill := h.spawn()

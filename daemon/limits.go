@@ -85,7 +85,10 @@ type share struct {
 }
 
 func newShares(limits settings.Limits) *shares {
-	host := gate.New(gate.Config{Slots: limits.Host.RunningCalls, Patience: limits.Host.Wait})
+	host := gate.New(gate.Config{
+		Slots: limits.Host.RunningCalls, Patience: limits.Host.Wait, Quick: limits.Host.Quick, Reserve: limits.Host.MemoryReserve,
+		Machine: func() gate.Machine { return gate.ReadMachine("/") },
+	})
 	return &shares{slots: limits.MaxRunningCalls, host: host, of: map[access.Principal]*share{}}
 }
 
@@ -307,13 +310,14 @@ func quotaText(e *quota.Exceeded) string {
 	return fmt.Sprintf("with %d bytes more the %s of %s would pass the limit of %d (limits.%s_%s_bytes)", e.Wanted, e.Kind, whose, e.Limit, scope, key)
 }
 
-// Enter has the call enter the machine's gate. A call that is nested in one that is inside runs in that
-// one's place, since that may be waiting for it.
-func (i *intake) Enter(c *pipeline.Call) *gate.Pass {
+// Enter has the call enter the machine's gate. What is expected of it is what the principal's own calls
+// with the key took. A call that is nested in one that is inside runs in that one's place, since that
+// may be waiting for it.
+func (i *intake) Enter(c *pipeline.Call, key string) *gate.Pass {
 	if c.Use.Parent != "" && view(i.s, func(its *state) bool { return its.ledger.insideLoad(&c.Use) }) {
 		return nil
 	}
-	return i.s.daemon.shares.host.Enter(i.s.name)
+	return i.s.daemon.shares.host.Enter(i.s.name, string(i.s.meta.owner())+"\n"+key)
 }
 
 // insideLoad reports whether a call is nested, at any depth, in one that has passed the machine's gate.

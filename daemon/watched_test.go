@@ -82,7 +82,7 @@ func TestMetrics(t *testing.T) {
 		"toold_call_seconds{phase=ask,tool=Write}": 2, "toold_call_seconds{phase=run,tool=Write}": 1,
 		"toold_call_seconds{phase=wait,tool=Read}": 1, "toold_call_seconds{phase=hooks,tool=Read}": 1, "toold_call_seconds{phase=hooks,tool=Write}": 0,
 		"toold_questions_total{decision=allowed}": 1, "toold_questions_total{decision=denied}": 1,
-		"toold_questions_total{decision=withdrawn}": 0, "toold_questions_open{}": 0, "toold_calls_running{}": 0,
+		"toold_questions_total{decision=withdrawn}": 0, "toold_questions_open{}": 0, "toold_calls_running{}": 0, "toold_gate_running{}": 0, "toold_gate_waiting{reason=memory}": 0, "toold_gate_refused_total{reason=slots}": 0,
 		"toold_sessions{state=attached}": 1, "toold_sandbox_denials_total{kind=write}": 0, "toold_servers{kind=mcp,state=ready}": 0,
 	} {
 		if got[name] != value {
@@ -118,6 +118,7 @@ func boundedLabels(t *testing.T, got map[string]float64, metrics *telemetry.Metr
 		"phase": {"wait", "ask", "hooks", "run"}, "decision": {"allowed", "denied", "withdrawn"}, "kind": {"write", "connect", "socket", "mcp", "language"},
 		"state":   {"attached", "detached", "resting", "not_restored", "starting", "ready", "restarting", "failed"},
 		"outcome": {"ok", "error", "invalid", "denied", "cancelled", "aborted", "timed_out", "interrupted", "discarded"},
+		"reason":  {"slots", "memory", "pressure"},
 		"tool":    {"mcp", "client", "custom", "unknown", "Restore"},
 	}
 	for _, tool := range toolset() {

@@ -130,7 +130,7 @@ var imports = map[string][]string{
 	"daemon/quota":          {},
 	"daemon/sealed":         {},
 	"daemon/settings":       {"daemon/pool", "scheduler/hook", "scheduler/permission", "tools/text/nearest", "tools/fs/pathname", "tools/exec/sandbox"},
-	"daemon/telemetry":      {"scheduler/pipeline", "tools/exec/sandbox"},
+	"daemon/telemetry":      {"scheduler/gate", "scheduler/pipeline", "tools/exec/sandbox"},
 	"docs/picture":          {},
 	"daemon/contract":       {},
 	"daemon/web":            {"daemon/access", "daemon/apierror", "daemon/contract"},

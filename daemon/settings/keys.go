@@ -169,6 +169,8 @@ func limitKeys(l *Limits) []key {
 		{"limits.max_running_calls", daemonWide, count(1, &l.MaxRunningCalls, max(16, 4*runtime.NumCPU()))},
 		{"limits.host_running_calls", daemonWide, count(1, &l.Host.RunningCalls, runtime.GOMAXPROCS(0))},
 		{"limits.host_wait", daemonWide, span(&l.Host.Wait, time.Minute)},
+		{"limits.host_quick", daemonWide, span(&l.Host.Quick, 2*time.Second)},
+		{"limits.host_memory_reserve", daemonWide, count(0, &l.Host.MemoryReserve, 0)},
 		{"limits.open_calls", daemonWide, count(1, &l.OpenCalls, 1000)},
 		{"limits.sessions", daemonWide, count(1, &l.Sessions, 256)},
 		{"limits.message_bytes", daemonWide, count(1<<20, &l.MessageBytes, 16<<20)},

@@ -37,8 +37,10 @@ type HeldBytes struct{ Session, Principal, All int64 }
 
 // HostLimits bound the calls of all principals that start programs and may change something.
 type HostLimits struct {
-	RunningCalls int           // at once
-	Wait         time.Duration // how long a call waits to be one of them
+	RunningCalls  int           // at once
+	Wait          time.Duration // how long a call waits to be one of them
+	Quick         time.Duration // how long one runs at most that does not wait behind longer ones; 0: none is such a one
+	MemoryReserve int64         // bytes of memory that stay available; 0: a tenth of all, at least 256 MiB
 }
 
 // Default returns the limits of a daemon without settings.

@@ -22,7 +22,7 @@ func TestLimits(t *testing.T) {
 		"journal_session_bytes": 70000, "journal_bytes": 8000000, "journal_age": "72h",
 		"session_buffer_bytes": 1, "principal_buffer_bytes": 2, "all_buffer_bytes": 3, "session_option_bytes": 4, "principal_option_bytes": 5,
 		"all_option_bytes": 6, "session_tool_bytes": 7, "principal_tool_bytes": 8, "all_tool_bytes": 9,
-		"checkpoint_bytes": 0, "checkpoint_age": "24h", "search_bytes": 10, "host_running_calls": 3, "host_wait": "2m"}, "caches": {"unusedDays": 7}, "journal": {"sync": "normal"}}`)
+		"checkpoint_bytes": 0, "checkpoint_age": "24h", "search_bytes": 10, "host_running_calls": 3, "host_wait": "2m", "host_quick": "5s", "host_memory_reserve": 11}, "caches": {"unusedDays": 7}, "journal": {"sync": "normal"}}`)
 	want := settings.Limits{
 		MaxRunningCalls: 6, OpenCalls: 5, Sessions: 4, MessageBytes: 2000000, OutputBytes: 3000000, SessionOutput: 9000000, PrincipalOutput: 19000000, AllOutput: 99000000,
 		Drain: 250 * time.Millisecond, SessionIdle: time.Minute, DetachedQuestion: 0, HeldConnection: 7 * time.Second, HeldCall: 2 * time.Minute, IdleExit: time.Hour,
@@ -30,7 +30,7 @@ func TestLimits(t *testing.T) {
 		Buffers: settings.HeldBytes{Session: 1, Principal: 2, All: 3}, Options: settings.HeldBytes{Session: 4, Principal: 5, All: 6},
 		ToolDefinitions: settings.HeldBytes{Session: 7, Principal: 8, All: 9},
 		CheckpointBytes: 0, CheckpointAge: 24 * time.Hour, SearchBytes: 10, CacheDays: 7,
-		Host: settings.HostLimits{RunningCalls: 3, Wait: 2 * time.Minute},
+		Host: settings.HostLimits{RunningCalls: 3, Wait: 2 * time.Minute, Quick: 5 * time.Second, MemoryReserve: 11},
 	}
 	if got := h.load("w"); got.Limits != want || !got.Unsynced || len(got.Warnings) > 0 {
 		t.Errorf("got %+v, unsynced %v, %q, want %+v, unsynced", got.Limits, got.Unsynced, got.WarningTexts(), want)

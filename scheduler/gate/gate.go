@@ -5,10 +5,14 @@
 // The sessions that wait form one line. The first of them is admitted when the machine has room for
 // it, and goes to the end of the line if more of it waits. So those that wait are admitted first in,
 // first out by session, and one session with a hundred of them does not delay another's one.
+//
+// Calls that are expected to be quick have places of their own, so that a touch does not wait behind
+// builds. What is expected of a call is what the like of it took before (like.go); what the machine
+// has left is in machine.go.
 package gate
 
 import (
-	"context"
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -16,19 +20,68 @@ import (
 
 // A Config is what a Gate is made of.
 type Config struct {
-	Slots    int           // how many may be inside at once; at least 1
+	Slots    int           // places for ordinary calls, and as many for quick ones; at least 1
 	Patience time.Duration // how long one waits at most
+	// Quick is how long a quick call runs at most. One that runs for longer becomes an ordinary one, and its
+	// place is free for another quick one. 0: all are ordinary.
+	Quick time.Duration
+	// Reserve is how many bytes of memory stay available. 0: a tenth of the memory, at least 256 MiB.
+	Reserve int64
+	// Machine reads what the machine has left; nil: that is not known, and only places count. It must not
+	// block for long, and is called under the gate's lock, at most every 100 ms.
+	Machine func() Machine
 }
+
+// crowding is how many calls for each slot may be inside at once: the ordinary, the quick, and as many
+// that have turned out not to be quick. Ours.
+const crowding = 3
+
+// settling is how long after it was admitted a call counts with the memory that it is expected to take.
+// From then on what it takes is missing from what is available. Ours.
+const settling = 10 * time.Second
+
+// breath is how long pressure delays a call that has room. Ours.
+const breath = time.Second
+
+// A Reason is what a call waits for.
+type Reason uint8
+
+// The reasons.
+const (
+	None Reason = iota
+	Slots
+	Memory
+	Pressure
+	reasons
+)
+
+// String returns the name of the reason in details and metrics.
+func (r Reason) String() string { return [...]string{"none", "slots", "memory", "pressure"}[r] }
+
+// kind is which places are for a call.
+type kind uint8
+
+const (
+	ordinary kind = iota
+	quick
+	kinds
+)
 
 // A Gate is the one gate of a machine. Its methods are safe for concurrent use. They never wait.
 type Gate struct {
 	config Config
 
-	mu     sync.Mutex // guards what follows, and what passes and rows say of their state
-	inside int
-	line   []*row          // sessions of which something waits, in the order in which they are admitted
-	rows   map[string]*row // the same by session
-	shut   error           // why none is admitted any more; nil: they are
+	mu      sync.Mutex      // guards what follows, and the state of passes and rows
+	inside  []*Pass         // that have a place, apart from those that are away
+	line    []*row          // sessions of which something waits, in the order in which they are admitted
+	rows    map[string]*row // the same by session
+	held    [kinds]Reason   // why the first of the kind in the line is not admitted
+	refused [reasons]uint64 // by what they waited for
+	likes   likes
+	machine Machine
+	read    time.Time   // when the machine was
+	again   *time.Timer // calls retry while something waits that only time can help; nil: it was never needed
+	shut    error       // why none is admitted any more; nil: they are
 }
 
 // A row is what waits of one session, first in, first out. It is never empty.
@@ -37,48 +90,30 @@ type row struct {
 	passes  []*Pass
 }
 
-// A Pass is one that was admitted, or waits to be. Its methods are safe for concurrent use, and those
-// of a nil *Pass do nothing: it is inside without a place of its own.
-type Pass struct {
-	gate    *Gate
-	session string
-	came    time.Time
-	in      chan struct{} // closed when it is admitted, or never will be; nil: it never waited
-
-	state state
-	err   error // why it never will be admitted
-}
-
-type state uint8
-
-const (
-	waiting state = iota
-	inside
-	gone // it has left, or never will be admitted
-)
-
 // New returns a gate with nothing inside.
 func New(config Config) *Gate {
 	config.Slots = max(config.Slots, 1)
-	return &Gate{config: config, rows: map[string]*row{}}
+	return &Gate{config: config, rows: map[string]*row{}, likes: likes{}}
 }
 
 // Enter adds one to what waits of a session, and admits it at once if none is in front and there is
-// room. Leave must be called.
-func (g *Gate) Enter(session string) *Pass {
+// room. The key is equal for calls that are expected to take the same. Leave must be called.
+func (g *Gate) Enter(session, key string) *Pass {
 	p := &Pass{gate: g, session: session}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case g.shut != nil:
+	if g.shut != nil {
 		p.state, p.err = gone, g.shut
 		return p
-	case len(g.line) == 0 && g.hasRoom():
-		g.inside++
-		p.state = inside
+	}
+	now := time.Now()
+	p.like = g.likes.of(key)
+	g.sort(now)
+	if len(g.line) == 0 && g.obstacle(p, now) == None {
+		g.letIn(p, now)
 		return p
 	}
-	p.came, p.in = time.Now(), make(chan struct{})
+	p.came, p.in = now, make(chan struct{})
 	r := g.rows[session]
 	if r == nil {
 		r = &row{session: session}
@@ -86,24 +121,159 @@ func (g *Gate) Enter(session string) *Pass {
 		g.line = append(g.line, r)
 	}
 	r.passes = append(r.passes, p)
+	g.admit(now)
 	return p
 }
 
-// hasRoom reports whether one more may be inside. mu is held.
-func (g *Gate) hasRoom() bool { return g.inside < g.config.Slots }
+// kindOf returns which places are for a call that waits.
+func (g *Gate) kindOf(p *Pass) kind {
+	if p.like.ran < g.config.Quick {
+		return quick
+	}
+	return ordinary
+}
 
-// admit admits those in front as long as there is room. mu is held.
-func (g *Gate) admit() {
-	for len(g.line) > 0 && g.hasRoom() {
-		r := g.line[0]
-		p := r.passes[0]
-		g.remove(p)
-		if len(r.passes) > 0 { // others are in front of its next one
-			g.line = append(g.line[1:len(g.line):len(g.line)], r)
+// obstacle returns why the call, which is the first of its kind, cannot be admitted now. If nothing is inside it
+// always can, so that the gate never stays shut. mu is held.
+func (g *Gate) obstacle(p *Pass, now time.Time) Reason {
+	if len(g.inside) == 0 {
+		return None
+	}
+	k, taken, expected := g.kindOf(p), 0, p.like.expected()
+	for _, other := range g.inside {
+		if other.kind == k {
+			taken++
 		}
-		g.inside++
-		p.state = inside
+		if now.Sub(other.since) < settling {
+			expected += other.like.expected()
+		}
+	}
+	if taken >= g.config.Slots || len(g.inside) >= crowding*g.config.Slots {
+		return Slots
+	}
+	m := g.look(now)
+	switch {
+	case m.Total > 0 && m.Available-expected < g.reserve():
+		return Memory
+	case k == quick || !m.isPressed():
+		return None
+	case p.ready.IsZero():
+		p.ready = now
+	}
+	if now.Sub(p.ready) < breath {
+		return Pressure
+	}
+	return None
+}
+
+// look returns what the machine had left at most 100 ms ago. mu is held.
+func (g *Gate) look(now time.Time) Machine {
+	if g.config.Machine != nil && (g.read.IsZero() || now.Sub(g.read) >= readEvery) {
+		g.machine, g.read = g.config.Machine(), now
+	}
+	return g.machine
+}
+
+// readEvery is how often the machine is looked at, at most, and recheck how often for a call that waits for
+// memory. Ours.
+const (
+	readEvery = 100 * time.Millisecond
+	recheck   = 250 * time.Millisecond
+)
+
+// reserve returns how many bytes stay available. mu is held.
+func (g *Gate) reserve() int64 {
+	return cmp.Or(g.config.Reserve, max(g.machine.Total/10, 256<<20))
+}
+
+// admit admits those in front as long as there is room. One that has none keeps those of its kind behind it
+// waiting too, so that none starves. mu is held.
+func (g *Gate) admit(now time.Time) {
+	g.sort(now)
+	var first [kinds]*Pass
+	g.held = [kinds]Reason{}
+	for i := 0; i < len(g.line) && (first[ordinary] == nil || first[quick] == nil); {
+		p := g.line[i].passes[0]
+		k := g.kindOf(p)
+		if first[k] != nil {
+			i++
+			continue
+		}
+		if why := g.obstacle(p, now); why != None {
+			first[k], g.held[k] = p, why
+			i++
+			continue
+		}
+		g.remove(p)
+		if r := g.rows[p.session]; r != nil { // others are in front of its next one
+			g.line = append(slices.Delete(g.line, i, i+1), r)
+		}
+		g.letIn(p, now)
+	}
+	g.wake(first, now)
+}
+
+// sort makes those inside ordinary that have run for too long to be quick. mu is held.
+func (g *Gate) sort(now time.Time) {
+	for _, p := range g.inside {
+		if ran := p.ran(now); p.kind == quick && ran >= g.config.Quick {
+			p.kind = ordinary
+			p.like.ran = max(p.like.ran, ran)
+		}
+	}
+}
+
+// wake has the gate try again when time may have made room for one of the first that wait. mu is held.
+func (g *Gate) wake(first [kinds]*Pass, now time.Time) {
+	next := time.Duration(0)
+	soon := func(in time.Duration) {
+		if next == 0 || in < next {
+			next = max(in, time.Millisecond)
+		}
+	}
+	for k, p := range first {
+		switch why := g.held[k]; {
+		case why == Memory:
+			soon(recheck)
+		case why == Pressure:
+			soon(breath - now.Sub(p.ready))
+		case why == Slots && kind(k) == quick:
+			for _, other := range g.inside {
+				if other.kind == quick {
+					soon(g.config.Quick - other.ran(now))
+				}
+			}
+		}
+	}
+	switch {
+	case next == 0 && g.again != nil:
+		g.again.Stop()
+	case next > 0 && g.again == nil:
+		g.again = time.AfterFunc(next, g.retry)
+	case next > 0:
+		g.again.Reset(next)
+	}
+}
+
+func (g *Gate) retry() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.admit(time.Now())
+}
+
+// letIn lets a pass in that is not in the line any more. mu is held.
+func (g *Gate) letIn(p *Pass, now time.Time) {
+	p.state, p.kind, p.since = inside, g.kindOf(p), now
+	g.inside = append(g.inside, p)
+	if p.in != nil {
 		close(p.in)
+	}
+}
+
+// takeOut frees the place of a pass. mu is held.
+func (g *Gate) takeOut(p *Pass) {
+	if at := slices.Index(g.inside, p); at >= 0 {
+		g.inside = slices.Delete(g.inside, at, at+1)
 	}
 }
 
@@ -115,12 +285,6 @@ func (g *Gate) remove(p *Pass) {
 		delete(g.rows, p.session)
 		g.line = slices.DeleteFunc(g.line, func(other *row) bool { return other == r })
 	}
-}
-
-// refuse ends a pass that waits. mu of the gate is held.
-func (p *Pass) refuse(cause error) {
-	p.state, p.err = gone, cause
-	close(p.in)
 }
 
 // Shut ends the waiting of all, and of those that come from now on, with the cause. Those inside stay.
@@ -135,12 +299,27 @@ func (g *Gate) Shut(cause error) {
 	}
 	g.line = nil
 	clear(g.rows)
+	if g.again != nil {
+		g.again.Stop()
+	}
 }
 
 // A Load is how much is inside, and waits.
 type Load struct {
-	Slots, Inside, Waiting int
-	Sessions               int // of which something waits
+	Slots, Inside int
+	Sessions      int             // of which something waits
+	Waiting       [reasons]int    // calls, by Reason
+	Refused       [reasons]uint64 // calls that have waited for too long, by Reason
+	Available     int64           // bytes of memory, when that was last looked at; 0: it is not known
+	Reserve       int64           // bytes of it that stay available
+}
+
+// Queued returns how many calls wait.
+func (l *Load) Queued() (n int) {
+	for _, waiting := range l.Waiting {
+		n += waiting
+	}
+	return n
 }
 
 // Load returns the present load.
@@ -151,95 +330,17 @@ func (g *Gate) Load() Load {
 }
 
 func (g *Gate) load() Load {
-	l := Load{Slots: g.config.Slots, Inside: g.inside, Sessions: len(g.line)}
+	l := Load{Slots: g.config.Slots, Inside: len(g.inside), Sessions: len(g.line), Refused: g.refused}
+	if g.machine.Total > 0 {
+		l.Available, l.Reserve = g.machine.Available, g.reserve()
+	}
 	for _, r := range g.line {
-		l.Waiting += len(r.passes)
+		for _, p := range r.passes {
+			l.Waiting[g.why(p)]++
+		}
 	}
 	return l
 }
 
-// Admitted reports whether the pass is inside.
-func (p *Pass) Admitted() bool {
-	if p == nil {
-		return true
-	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	return p.state == inside
-}
-
-// Busy is the error of a pass whose patience has ended: what the machine was like then.
-type Busy struct {
-	Load
-	Waited time.Duration
-}
-
-// Error returns that the machine is busy.
-func (b *Busy) Error() string { return "the machine is busy" }
-
-// Wait waits until the pass is admitted. The error is a *Busy if it has waited for as long as the gate
-// lets it, the cause of Shut, or that of ctx. late is called once if that takes longer than a moment.
-func (p *Pass) Wait(ctx context.Context, late func(Load)) error {
-	if p == nil || p.in == nil {
-		return p.refusal()
-	}
-	notice, patience := time.NewTimer(moment), time.NewTimer(p.gate.config.Patience-time.Since(p.came))
-	defer notice.Stop()
-	defer patience.Stop()
-	for {
-		select {
-		case <-p.in:
-			return p.refusal()
-		case <-notice.C:
-			late(p.gate.Load())
-		case <-ctx.Done():
-			return p.giveUp(context.Cause(ctx))
-		case <-patience.C:
-			return p.giveUp(&Busy{p.gate.Load(), time.Since(p.came)})
-		}
-	}
-}
-
-// refusal returns why the pass never will be admitted.
-func (p *Pass) refusal() error {
-	if p == nil {
-		return nil
-	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	return p.err
-}
-
-// moment is how long one waits before its client is notified. Ours.
-const moment = time.Second
-
-// giveUp ends the waiting with the cause, unless the pass was admitted meanwhile.
-func (p *Pass) giveUp(cause error) error {
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	if p.state == waiting {
-		p.gate.remove(p)
-		p.refuse(cause)
-		p.gate.admit()
-	}
-	return p.err
-}
-
-// Leave frees the place of the pass, inside or in the line. Only the first call has an effect.
-func (p *Pass) Leave() {
-	if p == nil {
-		return
-	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	switch p.state {
-	case waiting:
-		p.gate.remove(p)
-	case inside:
-		p.gate.inside--
-	case gone:
-		return
-	}
-	p.state = gone
-	p.gate.admit()
-}
+// why returns what a pass in the line waits for. mu is held.
+func (g *Gate) why(p *Pass) Reason { return cmp.Or(g.held[g.kindOf(p)], Slots) }

@@ -6,13 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// inside returns the names of those that have been admitted, in the order of the list.
+// admitted returns the names of those that have been admitted, in the order of the list.
 func admitted(names []string, passes map[string]*Pass) (in []string) {
 	for _, name := range names {
 		if passes[name].Admitted() {
@@ -22,17 +23,26 @@ func admitted(names []string, passes map[string]*Pass) (in []string) {
 	return in
 }
 
+// holds checks how many are inside and wait.
+func holds(t *testing.T, g *Gate, inside, waiting int) {
+	t.Helper()
+	if l := g.Load(); l.Inside != inside || l.Queued() != waiting {
+		t.Errorf("%d are inside and %d wait, want %d and %d", l.Inside, l.Queued(), inside, waiting)
+	}
+}
+
 // TestOrder: those that wait are admitted first in, first out by session, and in each session in the order in which they came.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	g := New(Config{Slots: 1, Patience: time.Minute})
-	busy := g.Enter("busy")
+	busy := g.Enter("busy", "")
 	names := []string{"a1", "a2", "a3", "b1", "c1", "c2"}
 	passes := map[string]*Pass{}
 	for _, name := range names {
-		passes[name] = g.Enter(name[:1])
+		passes[name] = g.Enter(name[:1], "")
 	}
-	if l := g.Load(); l != (Load{Slots: 1, Inside: 1, Waiting: 6, Sessions: 3}) {
+	holds(t, g, 1, 6)
+	if l := g.Load(); l.Sessions != 3 || l.Waiting[Slots] != 6 {
 		t.Errorf("the load is %+v", l)
 	}
 	busy.Leave()
@@ -43,20 +53,18 @@ func TestOrder(t *testing.T) {
 		passes[want].Leave()
 		passes[want].Leave() // which has no effect
 	}
-	if l := g.Load(); l != (Load{Slots: 1}) {
-		t.Errorf("in the end the load is %+v", l)
-	}
+	holds(t, g, 0, 0)
 }
 
 // TestNewSessionsTurn: a session that comes later goes behind those that wait, and in front of their next ones.
 func TestNewSessionsTurn(t *testing.T) {
 	t.Parallel()
 	g := New(Config{Slots: 1, Patience: time.Minute})
-	first := g.Enter("a")
+	first := g.Enter("a", "")
 	names := []string{"a1", "a2", "b1"}
-	passes := map[string]*Pass{"a1": g.Enter("a"), "a2": g.Enter("a")}
+	passes := map[string]*Pass{"a1": g.Enter("a", ""), "a2": g.Enter("a", "")}
 	first.Leave()
-	passes["b1"] = g.Enter("b")
+	passes["b1"] = g.Enter("b", "")
 	passes["a1"].Leave()
 	if in := admitted(names, passes); fmt.Sprint(in) != "[a2]" {
 		t.Errorf("%v are inside: a2 waited before b1 came", in)
@@ -68,23 +76,24 @@ func TestPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Config{Slots: 2, Patience: time.Minute})
-		g.Enter("a")
-		g.Enter("b")
+		g.Enter("a", "")
+		g.Enter("b", "")
 		began, notices := time.Now(), 0
-		p := g.Enter("c")
-		err := p.Wait(t.Context(), func(l Load) {
+		p := g.Enter("c", "")
+		err := p.Wait(t.Context(), func(d Delay) {
 			notices++
-			if waited := time.Since(began); waited != moment || l.Waiting != 1 {
-				t.Errorf("a notice after %s of %+v", waited, l)
+			if waited := time.Since(began); waited != moment || d.For != Slots || d.Queued() != 1 {
+				t.Errorf("a notice after %s of %+v", waited, d)
 			}
 		})
 		busy, is := errors.AsType[*Busy](err)
-		if !is || busy.Waited != time.Minute || busy.Load != (Load{Slots: 2, Inside: 2, Waiting: 1, Sessions: 1}) || notices != 1 {
+		if !is || busy.Waited != time.Minute || busy.For != Slots || busy.Inside != 2 || busy.Queued() != 1 || notices != 1 {
 			t.Errorf("after %s and %d notices: %v %+v", time.Since(began), notices, err, busy)
 		}
 		p.Leave()
-		if l := g.Load(); l != (Load{Slots: 2, Inside: 2}) {
-			t.Errorf("in the end the load is %+v", l)
+		holds(t, g, 2, 0)
+		if l := g.Load(); l.Refused[Slots] != 1 || l.Refused[Memory] != 0 {
+			t.Errorf("refused: %v", l.Refused)
 		}
 	})
 }
@@ -94,8 +103,8 @@ func TestPatience(t *testing.T) {
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	g := New(Config{Slots: 1, Patience: time.Minute})
-	first, second, third, last := g.Enter("a"), g.Enter("b"), g.Enter("c"), g.Enter("d")
-	cancelled, why := errors.New("cancelled"), func(Load) {}
+	first, second, third, last := g.Enter("a", ""), g.Enter("b", ""), g.Enter("c", ""), g.Enter("d", "")
+	cancelled, why := errors.New("cancelled"), func(Delay) {}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cancelled)
 	if err := second.Wait(ctx, why); !errors.Is(err, cancelled) {
@@ -115,19 +124,17 @@ func TestStopped(t *testing.T) {
 func TestShut(t *testing.T) {
 	t.Parallel()
 	g := New(Config{Slots: 1, Patience: time.Minute})
-	inside, waits := g.Enter("a"), g.Enter("a")
+	inside, waits := g.Enter("a", ""), g.Enter("a", "")
 	ending := errors.New("the end")
 	g.Shut(ending)
-	for _, p := range []*Pass{waits, g.Enter("b")} {
-		if err := p.Wait(t.Context(), func(Load) {}); !errors.Is(err, ending) || p.Admitted() {
+	for _, p := range []*Pass{waits, g.Enter("b", "")} {
+		if err := p.Wait(t.Context(), func(Delay) {}); !errors.Is(err, ending) || p.Admitted() {
 			t.Errorf("told %v, admitted: %v", err, p.Admitted())
 		}
 		p.Leave()
 	}
 	inside.Leave()
-	if l := g.Load(); l != (Load{Slots: 1}) {
-		t.Errorf("in the end the load is %+v", l)
-	}
+	holds(t, g, 0, 0)
 }
 
 // TestNeverMore: whoever comes, waits and goes, never more are inside than may be, and all get in.
@@ -138,28 +145,272 @@ func TestNeverMore(t *testing.T) {
 	for session := range 50 {
 		all.Go(func() {
 			for range 20 {
-				p := g.Enter(fmt.Sprint(session))
-				if err := p.Wait(t.Context(), func(Load) {}); err != nil {
+				p := g.Enter(fmt.Sprint(session), "")
+				if err := p.Wait(t.Context(), func(Delay) {}); err != nil {
 					t.Error(err)
 				}
 				if l := g.Load(); l.Inside > 3 {
 					t.Errorf("%d are inside", l.Inside)
 				}
+				p.Took(1)
 				p.Leave()
 			}
 		})
 	}
 	all.Wait()
-	if l := g.Load(); l != (Load{Slots: 3}) {
-		t.Errorf("in the end the load is %+v", l)
+	holds(t, g, 0, 0)
+}
+
+// TestQuick: calls that are expected to be quick do not wait behind long ones, what is not known counts as quick, and what turns
+// out to be long is so from then on, also for those like it that wait.
+func TestQuick(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Config{Slots: 1, Patience: time.Hour, Quick: 2 * time.Second})
+		first := g.Enter("a", "make")
+		second, third := g.Enter("b", "make"), g.Enter("c", "touch")
+		holds(t, g, 1, 2)
+		time.Sleep(2 * time.Second) // the first is found to be long, and the like of it too
+		synctest.Wait()
+		if second.Admitted() || !third.Admitted() {
+			t.Errorf("beside a build another build is admitted: %v, a touch: %v", second.Admitted(), third.Admitted())
+		}
+		third.Took(0)
+		third.Leave()
+		for range 100 { // each at once, however many builds wait
+			p := g.Enter("d", "touch")
+			if !p.Admitted() {
+				t.Fatal("a touch waits behind a build")
+			}
+			p.Took(0)
+			p.Leave()
+		}
+		first.Took(0)
+		first.Leave()
+		if !second.Admitted() {
+			t.Error("the second build is not admitted after the first")
+		}
+		second.Took(0)
+		second.Leave()
+		for range 8 { // one that was short does not make it a quick one, but several do
+			p := g.Enter("a", "make")
+			p.Took(0)
+			p.Leave()
+		}
+		if p := g.Enter("a", "make"); p.kind != quick {
+			t.Error("what has been quick for eight times is not expected to be quick")
+		}
+	})
+}
+
+// TestCrowd: calls that were expected to be quick and are not cannot fill the machine: there is a bound.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Config{Slots: 2, Patience: time.Hour, Quick: 2 * time.Second})
+		for n := range 100 {
+			g.Enter(fmt.Sprint("s", n), fmt.Sprint("a program of its own ", n))
+		}
+		for range 10 {
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+		}
+		holds(t, g, crowding*2, 100-crowding*2)
+	})
+}
+
+// TestAway: a call that waits for something else frees its place after a moment, and goes on at once when it has that, however many
+// are inside by then.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Config{Slots: 1, Patience: time.Hour})
+		asks, waits, last := g.Enter("a", ""), g.Enter("b", ""), g.Enter("c", "")
+		asks.Away()() // shorter than a moment
+		time.Sleep(2 * moment)
+		synctest.Wait()
+		holds(t, g, 1, 2)
+		backs := []func(){asks.Away(), asks.Away()}
+		time.Sleep(moment)
+		synctest.Wait()
+		if !waits.Admitted() || last.Admitted() {
+			t.Fatalf("while it asks the next is inside: %v, and the one behind it: %v", waits.Admitted(), last.Admitted())
+		}
+		backs[0]()
+		holds(t, g, 1, 1) // it still waits for the other answer
+		backs[1]()
+		backs[1]() // which has no effect
+		holds(t, g, 2, 1)
+		waits.Leave()
+		holds(t, g, 1, 1)
+		asks.Away()
+		asks.Leave() // before the moment has passed
+		if time.Sleep(2 * moment); !last.Admitted() {
+			t.Error("the last one is not inside")
+		}
+		synctest.Wait()
+		holds(t, g, 1, 0)
+		late := last.Away()
+		time.Sleep(2 * moment)
+		last.Leave() // while it is away
+		late()
+		holds(t, g, 0, 0)
+		var none *Pass
+		none.Away()()
+		none.Took(1)
+		if !none.Admitted() || none.Wait(t.Context(), nil) != nil {
+			t.Error("a pass without a place waits for one")
+		}
+		none.Leave()
+	})
+}
+
+// giga is a machine of so many GiB.
+const giga = 1 << 30
+
+// TestMemory: a call is admitted only if what is available, less what those that were just admitted are expected to take, leaves the
+// reserve. What is expected is what the like of it took. One is always admitted if nothing is inside.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		machine := Machine{Total: 10 * giga, Available: 6 * giga}
+		g := New(Config{Slots: 10, Patience: time.Minute, Reserve: giga, Machine: func() Machine { return machine }})
+		learn := g.Enter("a", "link")
+		learn.Took(3 * giga)
+		learn.Leave()
+		first := g.Enter("a", "link")
+		second := g.Enter("b", "link")
+		if !first.Admitted() || second.Admitted() {
+			t.Fatalf("admitted: %v, %v", first.Admitted(), second.Admitted())
+		}
+		if small := g.Enter("c", "touch"); small.Admitted() {
+			t.Error("a small call has overtaken one that waits for memory, which may starve then")
+		} else {
+			small.Leave()
+		}
+		var told Delay
+		done := make(chan error)
+		go func() { done <- second.Wait(t.Context(), func(d Delay) { told = d }) }()
+		time.Sleep(moment)
+		synctest.Wait()
+		if told.For != Memory || told.Expected != 3*giga || told.Available != 6*giga || told.Reserve != giga || told.Waiting[Memory] != 1 {
+			t.Errorf("told %+v", told)
+		}
+		machine.Available = 3 * giga // the first has taken what it was expected to take
+		time.Sleep(settling)
+		synctest.Wait()
+		if second.Admitted() {
+			t.Error("the second is admitted although only 3 GiB are available")
+		}
+		machine.Available = 5 * giga
+		time.Sleep(recheck)
+		if err := <-done; err != nil || !second.Admitted() {
+			t.Errorf("with 5 GiB available the second is told %v", err)
+		}
+		third := g.Enter("c", "link")
+		err := third.Wait(t.Context(), func(Delay) { machine.Available = 0 })
+		if busy, is := errors.AsType[*Busy](err); !is || busy.For != Memory || g.Load().Refused[Memory] != 1 {
+			t.Errorf("the third is told %+v", err)
+		}
+		fourth := g.Enter("d", "link")
+		first.Leave()
+		holds(t, g, 1, 1)
+		second.Leave()
+		if !fourth.Admitted() {
+			t.Error("nothing is inside, and one that waits for memory is not admitted")
+		}
+	})
+}
+
+// TestReserve: without a setting a tenth of the memory stays available, but not less than 256 MiB.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	for total, want := range map[int64]int64{giga: 256 << 20, 100 * giga: 10 * giga} {
+		g := New(Config{Slots: 2, Machine: func() Machine { return Machine{Total: total, Available: want + 2*unknownPeak} }})
+		all := []*Pass{g.Enter("a", "a"), g.Enter("b", "b"), g.Enter("c", "c")}
+		if !all[1].Admitted() || all[2].Admitted() || g.Load().Reserve != want {
+			t.Errorf("of %d bytes %d stay available, want %d", total, g.Load().Reserve, want)
+		}
 	}
+}
+
+// TestPressure: pressure delays calls that have room, each by a moment, and never refuses one. Quick ones are not delayed.
+func TestPressure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Config{
+			Slots: 10, Patience: 2500 * time.Millisecond, Quick: time.Second,
+			Machine: func() Machine { return Machine{Total: 100 * giga, Available: 90 * giga, MemoryPressure: 50} },
+		})
+		g.likes.of("make").ran = time.Minute
+		first := g.Enter("first", "make") // nothing is inside
+		began := time.Now()
+		var took []time.Duration
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for _, session := range []string{"a", "b", "c", "d"} {
+			p := g.Enter(session, "make")
+			all.Go(func() {
+				if err := p.Wait(t.Context(), func(d Delay) {
+					if d.For != Pressure {
+						t.Errorf("told %+v", d)
+					}
+				}); err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				took = append(took, time.Since(began))
+			})
+		}
+		if quick := g.Enter("quick", "touch"); !first.Admitted() || !quick.Admitted() {
+			t.Error("the first one, or a quick one, is delayed")
+		}
+		all.Wait()
+		slices.Sort(took)
+		want := []time.Duration{breath, 2 * breath, g.config.Patience, g.config.Patience}
+		if !slices.Equal(took, want) {
+			t.Errorf("they were admitted after %v, want %v", took, want)
+		}
+		if l := g.Load(); l.Refused != [reasons]uint64{} {
+			t.Errorf("refused: %v", l.Refused)
+		}
+	})
+}
+
+// TestLikes: what is kept of calls is bounded, and what was not asked for for the longest time goes first. A smaller peak counts by
+// and by.
+func TestLikes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := likes{}
+		for n := range 3 * mostLikes {
+			l.of(fmt.Sprint(n)).took(time.Second, 4096)
+			time.Sleep(time.Millisecond)
+			l.of("often").took(time.Second, 1000)
+		}
+		if len(l) != mostLikes || l.of("often").peak != 1000 || l.of("0").peak != 0 {
+			t.Errorf("%d are kept, %+v", len(l), l.of("often"))
+		}
+		one := l.of("one")
+		var peaks []int64
+		for _, peak := range []int64{0, 1000, 0, 100, 100, 5000} {
+			one.took(0, peak)
+			peaks = append(peaks, one.expected())
+		}
+		if want := []int64{unknownPeak, 1000, 1000, 750, 562, 5000}; !slices.Equal(peaks, want) {
+			t.Errorf("expected %v, want %v", peaks, want)
+		}
+	})
 }
 
 // BenchmarkPass is what the gate costs a call that does not wait.
 func BenchmarkPass(b *testing.B) {
-	g := New(Config{Slots: 2, Patience: time.Minute})
+	g := New(Config{Slots: 2, Patience: time.Minute, Quick: time.Second, Machine: func() Machine { return ReadMachine("/") }})
 	b.ReportAllocs()
 	for b.Loop() {
-		g.Enter("a").Leave()
+		p := g.Enter("a", "make")
+		p.Took(1)
+		p.Leave()
 	}
 }

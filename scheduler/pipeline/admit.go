@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toold/toold/scheduler/gate"
@@ -20,21 +21,46 @@ func loadsMachine(c *Call) bool {
 	return (effects.Opaque || c.facts.Opaque) && !effects.StartsNone
 }
 
+// loadKey returns a text that is equal for calls which are expected to take the same of the machine: of the same tool
+// and, if it runs commands, the same programs, in the same order.
+func loadKey(c *Call) string {
+	var key strings.Builder
+	key.WriteString(c.Name)
+	last := ""
+	for i := range c.facts.Commands {
+		command := &c.facts.Commands[i]
+		name, general := strings.CutSuffix(command.General(), " *") // "go build", but not the name of a file
+		if !general {
+			name = command.Name
+		}
+		if name != last && name != "" {
+			key.WriteByte('\n')
+			key.WriteString(name)
+		}
+		last = name
+	}
+	return key.String()
+}
+
 // admit waits, without a slot of the session's, until the machine has room for the call. waited is set if it
 // had to, so that what was judged before may not hold any more. From then on the call has a place of the
-// machine's, until leave.
+// machine's, until leave; it does not wait for a slot with it.
 func (o *order) admit(ctx context.Context, c *Call) (waited bool, err error) {
 	if o.loads || !loadsMachine(c) {
 		return false, nil
 	}
-	o.loads, o.pass = true, c.session.Enter(c)
+	o.loads, o.pass = true, c.session.Enter(c, loadKey(c))
 	if o.pass.Admitted() {
 		return false, nil
 	}
 	c.files.Release()
 	since := time.Now()
-	notice := func(l gate.Load) { c.session.Notice(c, waitsForHost(l, c.Use.ID)) }
-	if gone := o.outside(func() { err = o.pass.Wait(ctx, notice) }); err == nil {
+	notice := func(d gate.Delay) { c.session.Notice(c, waitsForHost(d, c.Use.ID)) }
+	wait := func() (admitted bool) {
+		err = o.pass.Wait(ctx, notice)
+		return err == nil
+	}
+	if gone := o.outside(wait); err == nil {
 		err = gone
 	}
 	c.usage.spent(Waiting, c.accepted, since)
@@ -52,11 +78,26 @@ func (o *order) leave() {
 
 // A machineLoad is what programs learn of what a call waits for.
 type machineLoad struct {
-	Running int     `json:"running"` // calls of all sessions that the gate has let through
-	Limit   int     `json:"limit"`
-	Waiting int     `json:"waiting"` // calls of all sessions, this one too
-	Waited  float64 `json:"waited_seconds,omitempty"`
-	Retry   float64 `json:"retry_after_seconds,omitempty"`
+	For       string  `json:"waits_for"` // slots, memory or pressure
+	Running   int     `json:"running"`   // calls of all sessions that the gate has let through
+	Limit     int     `json:"limit"`
+	Waiting   int     `json:"waiting"`                   // calls of all sessions, this one too
+	Available int64   `json:"available_bytes,omitempty"` // of memory
+	Reserve   int64   `json:"reserve_bytes,omitempty"`   // of it
+	Expected  int64   `json:"expected_bytes,omitempty"`  // what the call may take, if it waits for memory
+	Waited    float64 `json:"waited_seconds,omitempty"`
+	Retry     float64 `json:"retry_after_seconds,omitempty"`
+}
+
+func loadOf(d *gate.Delay) machineLoad {
+	load := machineLoad{
+		For: d.For.String(), Running: d.Inside, Limit: d.Slots, Waiting: d.Queued(),
+		Available: d.Available, Reserve: d.Reserve,
+	}
+	if d.For == gate.Memory {
+		load.Expected = d.Expected
+	}
+	return load
 }
 
 // busyRetry is when a call that met a busy machine may try again. Ours: what has run for longer than a call
@@ -65,21 +106,29 @@ const busyRetry = 30 * time.Second
 
 // hostBusy returns the fault of a call that has waited too long.
 func hostBusy(b *gate.Busy) error {
+	load := loadOf(&b.Delay)
+	load.Waited, load.Retry = b.Waited.Seconds(), busyRetry.Seconds()
 	return fault.Failedf("host_busy",
 		"The call was not started: for %s the machine had no room for it. %s It had no effect. Send it again under a new id in %.0f s, wait for calls of yours that run, or do what only reads meanwhile, which does not wait.",
-		seconds(b.Waited), busyText(b.Load), busyRetry.Seconds()).
-		With(machineLoad{b.Inside, b.Slots, b.Waiting, b.Waited.Seconds(), busyRetry.Seconds()})
+		seconds(b.Waited), busyText(&b.Delay), busyRetry.Seconds()).With(load)
 }
 
-// busyText returns what keeps calls waiting, as a sentence. It names nothing of other sessions.
-func busyText(l gate.Load) string {
-	return fmt.Sprintf("Of the calls that start programs and change something, %d run on the whole machine, and at most %d may at once (limits.host_running_calls).", l.Inside, l.Slots)
+// busyText returns what keeps calls waiting, as sentences. It names nothing of other sessions.
+func busyText(d *gate.Delay) string {
+	switch d.For {
+	case gate.Memory:
+		return fmt.Sprintf("It may take %d MB of memory, by what calls like it took before. %d MB are available, also for %d calls that run, and %d MB of it are to stay free (limits.host_memory_reserve).",
+			d.Expected/1e6, d.Available/1e6, d.Inside, d.Reserve/1e6)
+	case gate.Pressure:
+		return "Programs on the machine wait for memory or processors, which delays calls that start more of them, each by a second."
+	default:
+		return fmt.Sprintf("Of the calls that start programs and change something, %d run on the whole machine, and at most %d may at once, beside quick ones (limits.host_running_calls).", d.Inside, d.Slots)
+	}
 }
 
 // waitsForHost returns what clients are notified of while the call with the id waits.
-func waitsForHost(l gate.Load, id string) Noticed {
+func waitsForHost(d gate.Delay, id string) Noticed {
 	return Noticed{
-		Code: "host_wait", Message: "The call waits until the machine has room for it. " + busyText(l), CallID: id,
-		Details: machineLoad{Running: l.Inside, Limit: l.Slots, Waiting: l.Waiting},
+		Code: "host_wait", Message: "The call waits until the machine has room for it. " + busyText(&d), CallID: id, Details: loadOf(&d),
 	}
 }

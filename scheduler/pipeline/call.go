@@ -67,9 +67,9 @@ type Turns interface {
 	// Pace waits until the rate limits of the settings let the call begin. The error is a
 	// *fault.Error if it may not begin at all, and otherwise the cause of ctx.
 	Pace(context.Context, *Call) error
-	// Enter has the call enter the machine's gate, or queue there. nil: it is inside already, as a
-	// part of another call.
-	Enter(*Call) *gate.Pass
+	// Enter has the call enter the machine's gate, or queue there. The key is equal for calls which are
+	// expected to take the same of the machine. nil: it is inside already, as a part of another call.
+	Enter(c *Call, key string) *gate.Pass
 }
 
 // An Asker asks clients questions.

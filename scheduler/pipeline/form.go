@@ -14,11 +14,11 @@ import (
 	"github.com/toold/toold/tools"
 )
 
-// asking returns the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile;
-// its time stands still.
+// asking returns the call's way to ask, one question at a time, from any of its goroutines. The call keeps its slot meanwhile,
+// but after a moment not its place of the machine's; its time stands still.
 func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools.Reply, error) {
 	var one sync.Mutex
-	count := c.questions
+	count, pass := c.questions, c.order.pass
 	return func(ctx context.Context, form tools.Form) (tools.Reply, error) {
 		one.Lock()
 		defer one.Unlock()
@@ -29,8 +29,9 @@ func (c *Call) asking(watch *stopwatch) func(context.Context, tools.Form) (tools
 			Digest: DigestOf(fmt.Sprintf("%d%q%s", count, form.Message, form.Schema)), Facts: c.facts, Form: &form,
 			Verdict: permission.Asking(c.verdict.Level, permission.Reason{Code: permission.ToolAsks, Detail: reason}),
 		}
-		resume := watch.pause()
+		resume, back := watch.pause(), pass.Away()
 		input, err := c.session.Ask(ctx, c, q)
+		back()
 		resume()
 		if no, is := isNo(err); is {
 			return tools.Reply{Why: no.Message}, nil

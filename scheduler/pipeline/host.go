@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toold/toold/scheduler/gate"
 	"github.com/toold/toold/scheduler/permission"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
@@ -45,7 +46,7 @@ func (c *Call) askingHosts(watch *stopwatch) func(context.Context, sandbox.Host)
 		return nil
 	}
 	h := &hosts{call: c, answers: map[string]sandbox.Answer{}}
-	h.held = hold{watch: watch, limits: c.session.HostLimits()}
+	h.held = hold{watch: watch, pass: c.order.pass, limits: c.session.HostLimits()}
 	return h.ask
 }
 
@@ -145,10 +146,11 @@ func (r *Rights) DecideConnection(to sandbox.Host) permission.Verdict {
 	return permission.DecideHost(to.Name, r.Policy)
 }
 
-// A hold lets the time of a call stand still while connections of its processes wait, and bounds how
-// long they do. It is the only one to pause the stopwatch while they do.
+// A hold lets the time of a call stand still while connections of its processes wait, gives its place of
+// the machine's up, and bounds how long they do. It is the only one to pause the stopwatch while they do.
 type hold struct {
 	watch  *stopwatch
+	pass   *gate.Pass // of the call; nil: it has none
 	limits HostLimits
 
 	mu      sync.Mutex
@@ -156,6 +158,7 @@ type hold struct {
 	since   time.Time     // when the first of them began
 	spent   time.Duration // before
 	resume  func()        // the stopwatch
+	back    func()        // to its place of the machine's
 }
 
 // begin begins to hold one connection, until release is called. The context ends when it has been
@@ -165,7 +168,7 @@ func (h *hold) begin(ctx context.Context) (_ context.Context, release func()) {
 	defer h.mu.Unlock()
 	now := time.Now()
 	if h.waiting++; h.waiting == 1 {
-		h.since, h.resume = now, h.watch.pause()
+		h.since, h.resume, h.back = now, h.watch.pause(), h.pass.Away()
 	}
 	longest := h.limits.Connection
 	if !h.watch.isOver() { // a background task goes on without
@@ -178,6 +181,7 @@ func (h *hold) begin(ctx context.Context) (_ context.Context, release func()) {
 		defer h.mu.Unlock()
 		if h.waiting--; h.waiting == 0 {
 			h.spent += time.Since(h.since)
+			h.back()
 			h.resume()
 		}
 	}

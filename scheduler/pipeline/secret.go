@@ -17,7 +17,9 @@ import (
 // askingSecrets returns the function by which the terminals of a call ask for hidden lines.
 func askingSecrets(c *Call) func(context.Context, sandbox.Prompt) ([]byte, bool) {
 	var asked atomic.Int64
+	pass := c.order.pass
 	return func(ctx context.Context, prompt sandbox.Prompt) ([]byte, bool) {
+		defer pass.Away()()
 		secret, err := c.session.AskSecret(ctx, c, secretQuestion(c, prompt, asked.Add(1)))
 		return secret, err == nil
 	}
