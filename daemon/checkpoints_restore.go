@@ -135,10 +135,19 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			return 0, apierror.NotFoundf("unknown_checkpoint", "turn", "Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn)
 		}
 	case *tooldv1.RestoreRequest_ToolUseId:
+		elsewhere := uint64(0)      // a turn whose call of that id has changed files; 0: there is none
 		for i, p := range history { // the newest of that id
-			if p.ID == point.ToolUseId {
-				from = i + 1
+			if p.ID != point.ToolUseId {
+				continue
 			}
+			if r.request.CallTurn == nil || p.Session == r.of && p.Turn == r.request.GetCallTurn() {
+				from = i + 1
+			} else {
+				elsewhere = p.Turn
+			}
+		}
+		if from == 0 && elsewhere > 0 {
+			return 0, otherTurn("call_turn", point.ToolUseId, elsewhere, r.request.GetCallTurn())
 		}
 		if from == 0 {
 			return 0, apierror.NotFoundf("unknown_checkpoint", "tool_use_id", "Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId))

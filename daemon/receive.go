@@ -219,8 +219,7 @@ func cancelledBy(reason string) *pipeline.Stop {
 	return &pipeline.Stop{Outcome: pipeline.Cancelled, Reason: "a client cancelled it" + because(reason)}
 }
 
-// cancel stops one call, with the background task that it has left, or one turn. Clients are
-// notified if there is none of that name.
+// cancel stops one call or one turn. Clients are notified if there is none of that name.
 func (i *intake) cancel(m *tooldv1.Cancel) {
 	id, cause := m.GetToolUseId(), cancelledBy(m.GetReason())
 	if id == "" {
@@ -229,11 +228,21 @@ func (i *intake) cancel(m *tooldv1.Cancel) {
 		}
 		return
 	}
-	key := view(i.s, func(its *state) string { return its.ledger.byID[id] })
-	if key == "" {
+	var key string
+	var known bool
+	i.s.update(func(its *state) { key, known = its.ledger.earlier(m.GetTurnId(), id), its.ledger.byID[id] != "" })
+	switch {
+	case key != "":
+		i.cancelCall(key, cause)
+	case known:
+		i.s.noticef("other_turn", convert.Short(id), "The turn %q has no call %q; another turn has, and nothing was cancelled.", convert.Short(m.GetTurnId()), convert.Short(id))
+	default:
 		i.s.noticef("unknown_call", convert.Short(id), "This session has no call %q; nothing was cancelled.", convert.Short(id))
-		return
 	}
+}
+
+// cancelCall stops the call with that key, and the background task that it has left.
+func (i *intake) cancelCall(key string, cause *pipeline.Stop) {
 	i.s.queue.Stop(key, cause)
 	if task := i.s.tasks.taskOf(key); task != nil {
 		task.Stop()

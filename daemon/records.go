@@ -100,28 +100,49 @@ func (l *sessionView) outputs() (*spool.Dir, error) {
 	return l.daemon.sessions.outputs(l.name, l.meta.owner())
 }
 
-// key returns the key of the newest call with the client's id.
-func (l *sessionView) key(id string) (string, error) {
-	var key string
+// key returns the key of the call that ledger.named finds.
+func (l *sessionView) key(id string, turn *uint64) (key string, err error) {
 	if l.session != nil {
-		l.session.update(func(its *state) { key = its.ledger.byID[id] })
-	} else {
-		state, err := l.log.State(keyCall)
-		if err != nil {
-			return "", journalRefusal(err)
-		}
-		rows, err := callRows(state)
-		if err != nil {
-			return "", journalRefusal(err)
-		}
-		kept := ledger{calls: rows, byID: map[string]string{}}
-		kept.findable()
-		key = kept.byID[id]
+		l.session.update(func(its *state) { key, err = its.ledger.named(l.name, id, turn) })
+		return key, err
 	}
+	state, err := l.log.State(keyCall)
+	if err != nil {
+		return "", journalRefusal(err)
+	}
+	rows, err := callRows(state)
+	if err != nil {
+		return "", journalRefusal(err)
+	}
+	kept := ledger{calls: rows, byID: map[string]string{}}
+	kept.findable()
+	return kept.named(l.name, id, turn)
+}
+
+// named returns the key of the session's call with the client's id: of the turn with that number, or the newest if turn is nil.
+func (l *ledger) named(session, id string, turn *uint64) (string, error) {
+	key := l.byID[id]
 	if key == "" {
-		return "", unknownCall(l.name, id)
+		return "", unknownCall(session, id)
 	}
-	return key, nil
+	if turn == nil || l.calls[key].Turn == *turn {
+		return key, nil
+	}
+	for key, row := range l.calls {
+		if row.ID == id && row.Turn == *turn && !row.Free {
+			return key, nil
+		}
+	}
+	return "", otherTurn("turn", id, l.calls[key].Turn, *turn)
+}
+
+func unknownCall(session, id string) error {
+	return apierror.NotFoundf("unknown_call", "tool_use_id", "Session %q has no call %q, or it is not kept any more.", convert.Short(session), convert.Short(id))
+}
+
+// otherTurn is the error for a request that names a call of a turn by an id which only calls of other turns have.
+func otherTurn(field, id string, has, asked uint64) error {
+	return apierror.Preconditionf("other_turn", field, "The call %q is one of turn %d, not of turn %d, so nothing was done.", convert.Short(id), has, asked)
 }
 
 // A story is what the records of a call come to.

@@ -5,6 +5,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -322,9 +323,10 @@ func (t *sessionTasks) running() []*background.Task {
 // describeTasks lists the tasks that run, with their ports.
 func (t *sessionTasks) describeTasks(its *state, ports map[*background.Task][]tools.Port) []*tooldv1.BackgroundTask {
 	return convert.Each(t.running(), func(task *background.Task) *tooldv1.BackgroundTask {
+		call := cmp.Or(its.ledger.calls[t.keyOf(task)], &callRow{}) // it may be kept no more
 		return &tooldv1.BackgroundTask{
 			TaskId: task.ID, Command: convert.Shortened(task.Command, convert.ShownInput), Age: durationpb.New(time.Since(task.Started)),
-			OutputPath: convert.Clean(task.Output.Path()), ToolUseId: its.ledger.idOf(t.keyOf(task)),
+			OutputPath: convert.Clean(task.Output.Path()), ToolUseId: call.ID, Turn: call.Turn,
 			Ports: convert.Each(ports[task], convert.Port),
 		}
 	})

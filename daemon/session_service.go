@@ -175,17 +175,17 @@ func (x *sessionServer) CancelCall(ctx context.Context, request *tooldv1.CancelC
 	if err != nil {
 		return nil, err
 	}
-	var row *callRow
+	var key string
 	var open bool
 	s.update(func(its *state) {
-		key := its.ledger.byID[request.GetToolUseId()]
-		row = its.ledger.calls[key]
-		open = row != nil && row.Open || s.tasks.taskOf(key) != nil
+		if key, err = its.ledger.named(s.name, request.GetToolUseId(), request.Turn); err == nil {
+			open = its.ledger.calls[key].Open || s.tasks.taskOf(key) != nil
+		}
 	})
-	if row == nil {
-		return nil, unknownCall(request.GetSessionId(), request.GetToolUseId())
+	if err != nil {
+		return nil, err
 	}
-	s.intake.cancel(&tooldv1.Cancel{ToolUseId: request.GetToolUseId(), Reason: request.GetReason()})
+	s.intake.cancelCall(key, cancelledBy(request.GetReason()))
 	return &tooldv1.CancelCallResponse{Cancelled: open}, nil
 }
 

@@ -126,15 +126,15 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 	if err != nil {
 		return err
 	}
-	key, err := look.key(request.GetToolUseId())
+	key, err := look.key(request.GetToolUseId(), request.Turn)
 	if err != nil {
 		return err
 	}
 	if request.GetChannel() < 0 || request.GetChannel() > tooldv1.Channel_CHANNEL_STDERR {
 		return apierror.Invalidf("invalid_channel", "channel", "channel has the value %d, which this daemon does not know.", request.GetChannel())
 	}
-	if max(request.GetOffset(), request.GetLimit()) > math.MaxInt64 {
-		return apierror.Invalidf("invalid_offset", "offset", "offset and limit are at most %d.", int64(math.MaxInt64))
+	if max(request.GetOffset(), request.GetLimit(), request.GetLast()) > math.MaxInt64 {
+		return apierror.Invalidf("invalid_offset", "offset", "offset, limit and last are at most %d.", int64(math.MaxInt64))
 	}
 	outputs, err := look.outputs()
 	if err != nil {
@@ -142,10 +142,6 @@ func (t *toolServer) ReadOutput(request *tooldv1.ReadOutputRequest, g tooldv1.To
 	}
 	reader := outputReader{look.session, outputs, outputName(look.name, key), key, request, g.Send}
 	return reader.run(g.Context())
-}
-
-func unknownCall(session, id string) error {
-	return apierror.NotFoundf("unknown_call", "tool_use_id", "Session %q has no call %q, or it is not kept any more.", convert.Short(session), convert.Short(id))
 }
 
 // outputReader is one ReadOutput under way.
@@ -159,7 +155,7 @@ type outputReader struct {
 }
 
 func (r *outputReader) run(ctx context.Context) error {
-	offset, left := int64(r.request.GetOffset()), int64(r.request.GetLimit())
+	offset, left := r.begin(), int64(r.request.GetLimit())
 	if left == 0 {
 		left = math.MaxInt64
 	}
@@ -187,6 +183,23 @@ func (r *outputReader) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// begin returns the offset of the first byte that is to be sent.
+func (r *outputReader) begin() int64 {
+	offset, last := int64(r.request.GetOffset()), int64(r.request.GetLast())
+	out, _, _ := r.output()
+	if out == nil || last == 0 {
+		return offset
+	}
+	size := out.Total()
+	switch r.request.GetChannel() {
+	case tooldv1.Channel_CHANNEL_STDOUT:
+		size = out.Size(spool.Stdout)
+	case tooldv1.Channel_CHANNEL_STDERR:
+		size = out.Size(spool.Stderr)
+	}
+	return max(offset, size-last)
 }
 
 // next reads what is there from offset on; nothing when there is no output or no more of it.
@@ -249,7 +262,7 @@ func (t *toolServer) GetCall(ctx context.Context, request *tooldv1.GetCallReques
 	if err != nil {
 		return nil, err
 	}
-	key, err := look.key(request.GetToolUseId())
+	key, err := look.key(request.GetToolUseId(), request.Turn)
 	if err != nil {
 		return nil, err
 	}

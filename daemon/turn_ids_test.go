@@ -4,7 +4,10 @@ package daemon_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
+
+	"google.golang.org/grpc/codes"
 
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -110,5 +113,72 @@ func (h *house) run(request *tooldv1.RunToolRequest) func() ([]*tooldv1.ExecuteR
 			response, err := stream.Recv()
 			return response.GetEvent(), err
 		})
+	}
+}
+
+// TestNamedTurn: what names a call and its turn is about that call, or refused: about no other of the same id.
+func TestNamedTurn(t *testing.T) {
+	g := gateTool()
+	h := serve(t, g)
+	c := h.join("s", free())
+	for n, name := range []string{"first", "second"} {
+		c.ask(&tooldv1.ToolUse{Id: "1", TurnId: fmt.Sprint("m", n+1), Name: "Gate", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(reads, name)}})
+		c.until("1 accepted 0/1")
+	}
+	g.await(t, "first", "second")
+	cancel := func(turn uint64) error {
+		response, err := h.sessions().CancelCall(t.Context(), &tooldv1.CancelCallRequest{SessionId: "s", ToolUseId: "1", Turn: &turn})
+		if err == nil && !response.GetCancelled() {
+			t.Errorf("the call of turn %d had ended", turn)
+		}
+		return err
+	}
+	refused(t, cancel(7), codes.FailedPrecondition, "other_turn")
+	c.say(cancelOf("m7", "1"))
+	c.until("notice other_turn")
+	if err := cancel(1); err != nil {
+		t.Fatal(err)
+	}
+	if event := c.until("1 CANCELLED cancelled"); event.GetTurn() != 1 {
+		t.Errorf("the call of turn %d was cancelled", event.GetTurn())
+	}
+	for turn, state := range map[uint64]tooldv1.CallState{1: tooldv1.CallState_CALL_STATE_ENDED, 2: tooldv1.CallState_CALL_STATE_RUNNING} {
+		found, err := h.tools().GetCall(t.Context(), &tooldv1.GetCallRequest{SessionId: "s", ToolUseId: "1", Turn: &turn})
+		if err != nil || found.GetState() != state || found.GetRecords()[0].GetTurn() != turn {
+			t.Errorf("the call of turn %d: %v %v", turn, found, err)
+		}
+	}
+	c.say(cancelOf("m2", "1"))
+	if event := c.until("1 CANCELLED cancelled"); event.GetTurn() != 2 {
+		t.Errorf("the call of turn %d was cancelled", event.GetTurn())
+	}
+	other := uint64(7)
+	_, err := h.tools().GetCall(t.Context(), &tooldv1.GetCallRequest{SessionId: "s", ToolUseId: "1", Turn: &other})
+	refused(t, err, codes.FailedPrecondition, "other_turn")
+}
+
+func cancelOf(turn, id string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{TurnId: turn, ToolUseId: id}}}
+}
+
+// TestRestoreOfANamedTurn: an undo that names a call's turn undoes from that call on, or is refused.
+func TestRestoreOfANamedTurn(t *testing.T) {
+	h := serve(t)
+	c := h.join("s", free())
+	for _, turn := range []string{"m1", "m2"} {
+		c.ask(&tooldv1.ToolUse{Id: "w", TurnId: turn, Name: "Write", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(`{"file_path":%q,"content":"x"}`, filepath.Join(h.root, turn))}})
+		c.until("w OK")
+	}
+	c.endTurn()
+	c.results()
+	for turn, calls := range map[uint64]uint32{1: 2, 2: 1, 7: 0} {
+		request := beforeCall("s", "w")
+		request.CallTurn, request.DryRun = &turn, true
+		plan, err := h.sessions().Restore(t.Context(), request)
+		if calls == 0 {
+			refused(t, err, codes.FailedPrecondition, "other_turn")
+		} else if err != nil || plan.GetUndoneCalls() != calls {
+			t.Errorf("before the call of turn %d: %v %v, want %d calls undone", turn, plan, err, calls)
+		}
 	}
 }

@@ -80,10 +80,7 @@ func (t *Turn) Result(ctx context.Context) (*tooldv1.ToolResult, error) {
 
 // Cancel stops the calls of the turn, which have their results all the same.
 func (t *Turn) Cancel(reason string) error {
-	cancel := &tooldv1.Cancel{ToolUseId: t.call, Reason: reason}
-	if t.call == "" {
-		cancel.TurnId = t.ID
-	}
+	cancel := &tooldv1.Cancel{ToolUseId: t.call, TurnId: t.ID, Reason: reason}
 	return t.agent.Send(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: cancel}})
 }
 

@@ -110,8 +110,11 @@ func (s *app) cancelNamed(ctx context.Context, l *toold.Conn, id, session string
 	var stops []func() error
 	for _, x := range list {
 		name := x.GetSession().GetSessionId()
-		if slices.ContainsFunc(x.GetOpenCalls(), func(c *tooldv1.OpenCall) bool { return c.GetToolUseId() == id }) {
-			stops = append(stops, func() error { return s.cancelCall(ctx, l, name, id) })
+		for _, c := range slices.Backward(x.GetOpenCalls()) { // the newest, if several turns have the id
+			if c.GetToolUseId() == id {
+				stops = append(stops, func() error { return s.cancelCall(ctx, l, name, c) })
+				break
+			}
 		}
 		for _, t := range x.GetSession().GetBackgroundTasks() {
 			if t.GetTaskId() == id || t.GetToolUseId() == id {
@@ -129,8 +132,9 @@ func (s *app) cancelNamed(ctx context.Context, l *toold.Conn, id, session string
 	}
 }
 
-func (s *app) cancelCall(ctx context.Context, l *toold.Conn, session, id string) error {
-	response, err := l.Sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: session, ToolUseId: id, Reason: cancelReason})
+func (s *app) cancelCall(ctx context.Context, l *toold.Conn, session string, c *tooldv1.OpenCall) error {
+	id, turn := c.GetToolUseId(), c.GetTurn()
+	response, err := l.Sessions.CancelCall(ctx, &tooldv1.CancelCallRequest{SessionId: session, ToolUseId: id, Turn: &turn, Reason: cancelReason})
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ export class Call implements AsyncIterable<ExecuteResponse> {
 
   /** Stops the call. Its result follows. `reason` is for the model. */
   cancel(reason = ""): void {
-    if (!this.isOver) this.send({ case: "cancel", value: { $typeName: "toold.v1.Cancel", toolUseId: this.id, turnId: "", reason } });
+    if (!this.isOver) this.send({ case: "cancel", value: { $typeName: "toold.v1.Cancel", toolUseId: this.id, turnId: this.turnId, reason } });
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<ExecuteResponse, void, undefined> {

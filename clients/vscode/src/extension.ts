@@ -78,7 +78,7 @@ export function activate(context: vscode.ExtensionContext): Window {
       provideMcpServerDefinitions: () => desk.roots().slice(0, 1).map((root) => new vscode.McpStdioServerDefinition("toold", desk.command()[0]!, [...desk.command().slice(1), "mcp", "--root", root])),
     }),
     run("attach", (name?: string) => (name ? here.join(name) : here.attach())), run("detach", () => here.detach()), run("answer", () => here.answer()),
-    run("cancel", () => here.cancel()), run("cancelCall", ({ call }) => here.cancel(call.id)), run("diff", () => here.diff()), run("callDiff", ({ call }) => here.diff(call.id)),
+    run("cancel", () => here.cancel()), run("cancelCall", ({ call }) => here.cancel(call)), run("diff", () => here.diff()), run("callDiff", ({ call }) => here.diff(call.id)),
     run("undo", () => here.undo()), run("log", () => here.log()), run("tasks", () => here.tasks()), run("refresh", () => redrawn.fire(undefined)),
   );
   if (setting("attachOnStart", false)) here.attach(true).catch(() => {}); // no daemon, so no session

@@ -2,7 +2,7 @@
 import { Bridge, Failure, type Message } from "./bridge";
 
 /** A call that the window knows of. */
-export type Call = { id: string; title: string; state: "waiting" | "running" | "ended"; outcome?: string };
+export type Call = { id: string; turn?: string; title: string; state: "waiting" | "running" | "ended"; outcome?: string };
 
 /** What the editor does for a session. Promises that are rejected are the editor's failure, told to the agent. */
 export interface Editor {
@@ -94,7 +94,7 @@ export class Session {
       this.name = event.attached.session_id;
       this.failed = 0;
       this.editor.attached(this);
-    } else if (event.accepted) this.note({ id: event.accepted.tool_use_id, title: event.accepted.title || event.accepted.name, state: "waiting" });
+    } else if (event.accepted) this.note({ id: event.accepted.tool_use_id, turn: event.turn, title: event.accepted.title || event.accepted.name, state: "waiting" });
     else if (event.started) this.note({ id: event.started.tool_use_id, state: "running" });
     else if (event.tool_result) this.note({ id: event.tool_result.tool_use_id, state: "ended", outcome: event.tool_result.outcome });
     else if (event.question) this.editor.ask(this, event.question);

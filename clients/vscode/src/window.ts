@@ -98,9 +98,9 @@ export class Window implements Editor {
     if (!(await this.questions.again())) this.desk.tell("no question is open");
   }
 
-  async cancel(call?: string): Promise<void> {
+  async cancel(call?: Call): Promise<void> {
     const session = this.here();
-    if (call) await session.request("SessionService/CancelCall", { session_id: session.id, tool_use_id: call });
+    if (call) await session.request("SessionService/CancelCall", { session_id: session.id, tool_use_id: call.id, turn: call.turn });
     else await session.request("SessionService/CancelTurn", { session_id: session.id, all: true, reason: "The user stopped it in the editor." });
   }
 

@@ -6,8 +6,8 @@ import { ansi, diff, grounds, json, outcome, seconds, span, tone, when, word } f
 import { changed, store } from "./store.js";
 import { readOutput } from "./tasks.js";
 
-// callPage shows the call of that id. turn, which may be missing, is the one that it was chosen from: the daemon knows only the newest
-// call of an id, and nothing is to be done to that by mistake.
+// callPage shows the call of that id and turn. Without a turn it is the newest of that id, and stays that one: each request names its
+// turn, so no button is for another call.
 export function callPage(main, session, id, turn) {
   const control = new AbortController();
   const head = el("div"), body = el("div"), live = el("div"), output = el("div"), changes = el("div");
@@ -17,30 +17,26 @@ export function callPage(main, session, id, turn) {
   async function draw() {
     const mine = ++draws;
     let found;
-    try { found = await call("ToolService/GetCall", { session_id: session, tool_use_id: id }); } catch (error) {
+    try { found = await call("ToolService/GetCall", { session_id: session, tool_use_id: id, turn }); } catch (error) {
       return show(head, el("p", { class: "bad", role: "alert" }, error.message));
     }
     if (control.signal.aborted || mine !== draws) return;
     const of = (kind) => found.records.map((r) => r[kind] && { ...r[kind], time: r.time, turn: Number(r.turn ?? 0) }).filter(Boolean);
     const [accepted] = of("accepted"), [started] = of("started"), [result] = of("tool_result");
+    turn ??= accepted?.turn;
     ended = Boolean(result);
-    if (turn && accepted && accepted.turn !== Number(turn)) {
-      ended = true;
-      const c = store.calls.get(`${turn}/${id}`);
-      return show(head, el("h2", {}, c?.title ?? id), c?.outcome && el("p", {}, el("strong", { class: tone(c.outcome) }, outcome(c.outcome))),
-        el("p", { class: "warn", role: "status" }, `Turn ${accepted.turn} has used the id of this call again. What is known of this one is in "toold log ${session}".`));
-    }
+    const its = { session_id: session, tool_use_id: id, turn };
     show(head, el("h2", {}, accepted?.title || accepted?.name || id),
       el("p", {}, result ? el("strong", { class: tone(result.outcome) }, outcome(result.outcome)) : el("strong", { class: "live" }, started ? "runs" : "waits"),
         result?.error && [" · ", result.error.message, " ", el("code", {}, result.error.code)]),
-      !result && button("Cancel", () => call("SessionService/CancelCall", { session_id: session, tool_use_id: id, reason: "The user stopped it in the dashboard." }), "danger"));
+      !result && button("Cancel", () => call("SessionService/CancelCall", { ...its, reason: "The user stopped it in the dashboard." }), "danger"));
     show(body, facts(accepted, started, result), verdict(started, of("question"), result), el("h3", {}, "Input"),
       el("pre", { tabIndex: 0, "aria-label": "Input" }, json(found.input_json || "{}")), result && content(result), result && confinement(result.confinement));
-    if (result) { show(live); showOutput(output, session, id, Number(result.usage?.output_bytes ?? 0), control.signal); showChanges(changes, session, id, (text) => { done.textContent = text; draw(); }); }
+    if (result) { show(live); showOutput(output, its, Number(result.usage?.output_bytes ?? 0), control.signal); showChanges(changes, its, (text) => { done.textContent = text; draw(); }); }
   }
   const tail = el("pre", { "aria-label": "Output so far" });
   const stop = changed(() => {
-    const c = [...store.order].reverse().find((x) => x.id === id);
+    const c = store.calls.get(`${turn}/${id}`);
     if (!c || ended) return;
     if (c.tail) { show(tail, ansi(c.tail)); show(live, el("h3", {}, "Output so far"), tail); }
     const now = `${c.turn} ${Boolean(c.started)} ${c.asking} ${c.outcome}`;
@@ -83,23 +79,23 @@ function confinement(c) {
     el("li", {}, `${d.operation} `, el("code", {}, d.target), d.count > 1 ? ` (${d.count} times)` : "", d.moved_to && ` moved to ${d.moved_to}`, d.allow && ["; allowed by ", el("code", {}, d.allow)])))];
 }
 
-async function showOutput(box, session, id, bytes, signal) {
+async function showOutput(box, its, bytes, signal) {
   if (!bytes) return;
   const pre = el("pre", { tabIndex: 0, "aria-label": "Output" });
   show(box, el("h3", {}, "Output"), pre);
-  try { await readOutput(session, id, pre, false, signal); } catch (error) { show(box, el("p", { class: "quiet" }, error.message)); }
+  try { await readOutput(its, pre, false, signal); } catch (error) { show(box, el("p", { class: "quiet" }, error.message)); }
 }
 
 // showChanges shows the files that the call has changed. An undo is planned first, and done only as it was planned.
-async function showChanges(box, session, id, undone) {
-  const { checkpoints = [] } = await call("SessionService/ListCheckpoints", { session_id: session, tool_use_id: id }).catch(() => ({}));
+async function showChanges(box, its, undone) {
+  const { checkpoints = [] } = await call("SessionService/ListCheckpoints", its).catch(() => ({}));
   const [c] = checkpoints;
   if (!c?.files?.length && !c?.not_kept?.length) return;
   const more = [c.more_files && `${c.more_files} more files that it changed are not listed here; the button leaves them as they are.`,
     c.more_not_kept && `${c.more_not_kept} more changes were not kept.`].filter(Boolean);
   const plan = el("div");
   const undo = button("Undo …", async () => {
-    const request = { session_id: session, tool_use_id: id, paths: (c.files ?? []).map((f) => f.path) };
+    const request = { session_id: its.session_id, tool_use_id: its.tool_use_id, call_turn: its.turn, paths: (c.files ?? []).map((f) => f.path) };
     const p = await call("SessionService/Restore", { ...request, dry_run: true });
     show(plan, el("div", { class: "panel" },
       el("p", {}, `Puts back ${p.restored?.length ?? 0} files to before this call`, (p.undone_calls ?? 1) > 1 ? `, which also undoes ${p.undone_calls - 1} later calls that changed them.` : "."),

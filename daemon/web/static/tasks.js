@@ -25,7 +25,7 @@ function card({ session, task }, open) {
     output.hidden = false;
     const control = new AbortController();
     open.add(control);
-    await readOutput(session, task.tool_use_id, output, true, control.signal);
+    await readOutput({ session_id: session, tool_use_id: task.tool_use_id, turn: task.turn }, output, true, control.signal);
   });
   return el("section", { class: "panel", "aria-label": task.command },
     el("h3", {}, el("code", {}, task.command)),
@@ -37,11 +37,11 @@ function card({ session, task }, open) {
 const shown = 200_000; // characters of output that the page holds
 
 // readOutput shows what a call has printed; with follow, until it ends or signal aborts.
-export async function readOutput(session, id, into, follow, signal) {
+export async function readOutput(its, into, follow, signal) {
   const decoder = new TextDecoder();
   let text = "";
   try {
-    await stream("ToolService/ReadOutput", { session_id: session, tool_use_id: id, follow }, (m) => {
+    await stream("ToolService/ReadOutput", { ...its, follow }, (m) => {
       const bytes = Uint8Array.from(atob(m.data ?? ""), (c) => c.charCodeAt(0));
       text = (text + decoder.decode(bytes, { stream: true })).slice(-shown);
       const end = into.scrollTop + into.clientHeight >= into.scrollHeight - 8;

@@ -357,7 +357,9 @@ type BackgroundTask struct {
 	// The call that started it.
 	ToolUseId string `protobuf:"bytes,5,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// The TCP ports from 1024 on which it listens in the sandbox, in order.
-	Ports         []*ServedPort `protobuf:"bytes,6,rep,name=ports,proto3" json:"ports,omitempty"`
+	Ports []*ServedPort `protobuf:"bytes,6,rep,name=ports,proto3" json:"ports,omitempty"`
+	// The turn of that call; 0: the call is not kept any more.
+	Turn          uint64 `protobuf:"varint,7,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -432,6 +434,13 @@ func (x *BackgroundTask) GetPorts() []*ServedPort {
 		return x.Ports
 	}
 	return nil
+}
+
+func (x *BackgroundTask) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
 }
 
 // A TCP port on which a background task listens in the sandbox.
@@ -1811,7 +1820,10 @@ type CancelCallRequest struct {
 	// The call.
 	ToolUseId string `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
 	// For the model.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The turn that the call is of. If the session has the id only in other turns, nothing is stopped: FAILED_PRECONDITION
+	// other_turn. Unset: the newest call of that id.
+	Turn          *uint64 `protobuf:"varint,4,opt,name=turn,proto3,oneof" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1865,6 +1877,13 @@ func (x *CancelCallRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *CancelCallRequest) GetTurn() uint64 {
+	if x != nil && x.Turn != nil {
+		return *x.Turn
+	}
+	return 0
 }
 
 // What became of it.
@@ -2830,7 +2849,10 @@ type RestoreRequest struct {
 	Force bool `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
 	// The plan_digest of a dry run: FAILED_PRECONDITION plan_changed if it would be another one by now. Empty: whatever is
 	// to be done.
-	PlanDigest    string `protobuf:"bytes,7,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
+	PlanDigest string `protobuf:"bytes,7,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
+	// The turn that the call of tool_use_id is of; if that id has changed files only in other turns, nothing is done:
+	// FAILED_PRECONDITION other_turn. Unset: the newest call of that id.
+	CallTurn      *uint64 `protobuf:"varint,8,opt,name=call_turn,json=callTurn,proto3,oneof" json:"call_turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2923,6 +2945,13 @@ func (x *RestoreRequest) GetPlanDigest() string {
 		return x.PlanDigest
 	}
 	return ""
+}
+
+func (x *RestoreRequest) GetCallTurn() uint64 {
+	if x != nil && x.CallTurn != nil {
+		return *x.CallTurn
+	}
+	return 0
 }
 
 type isRestoreRequest_Point interface {
@@ -3132,7 +3161,7 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\x06closed\x18\r \x01(\bR\x06closed\x12\x1c\n" +
 	"\tanonymous\x18\x0e \x01(\bR\tanonymous\x12$\n" +
 	"\x05todos\x18\x0f \x03(\v2\x0e.toold.v1.TodoR\x05todos\x12\x18\n" +
-	"\aomitted\x18\x10 \x03(\tR\aomitted\"\xdd\x01\n" +
+	"\aomitted\x18\x10 \x03(\tR\aomitted\"\xf1\x01\n" +
 	"\x0eBackgroundTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12+\n" +
@@ -3140,7 +3169,8 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\voutput_path\x18\x04 \x01(\tR\n" +
 	"outputPath\x12\x1e\n" +
 	"\vtool_use_id\x18\x05 \x01(\tR\ttoolUseId\x12*\n" +
-	"\x05ports\x18\x06 \x03(\v2\x14.toold.v1.ServedPortR\x05ports\"w\n" +
+	"\x05ports\x18\x06 \x03(\v2\x14.toold.v1.ServedPortR\x05ports\x12\x12\n" +
+	"\x04turn\x18\a \x01(\x04R\x04turn\"w\n" +
 	"\n" +
 	"ServedPort\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\rR\x04port\x12\x10\n" +
@@ -3234,12 +3264,14 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12(\n" +
 	"\x06answer\x18\x02 \x01(\v2\x10.toold.v1.AnswerR\x06answer\"\x10\n" +
-	"\x0eAnswerResponse\"j\n" +
+	"\x0eAnswerResponse\"\x8c\x01\n" +
 	"\x11CancelCallRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1e\n" +
 	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"2\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x17\n" +
+	"\x04turn\x18\x04 \x01(\x04H\x00R\x04turn\x88\x01\x01B\a\n" +
+	"\x05_turn\"2\n" +
 	"\x12CancelCallResponse\x12\x1c\n" +
 	"\tcancelled\x18\x01 \x01(\bR\tcancelled\"I\n" +
 	"\x10InterruptRequest\x12\x1d\n" +
@@ -3313,7 +3345,7 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x14.toold.v1.CheckpointR\vcheckpoints\x12&\n" +
 	"\x03net\x18\x02 \x03(\v2\x14.toold.v1.FileChangeR\x03net\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x19\n" +
-	"\bmore_net\x18\x04 \x01(\rR\amoreNet\"\xd6\x01\n" +
+	"\bmore_net\x18\x04 \x01(\rR\amoreNet\"\x86\x02\n" +
 	"\x0eRestoreRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -3323,8 +3355,11 @@ const file_toold_v1_session_proto_rawDesc = "" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12\x14\n" +
 	"\x05force\x18\x06 \x01(\bR\x05force\x12\x1f\n" +
 	"\vplan_digest\x18\a \x01(\tR\n" +
-	"planDigestB\a\n" +
-	"\x05point\"\xaf\x04\n" +
+	"planDigest\x12 \n" +
+	"\tcall_turn\x18\b \x01(\x04H\x01R\bcallTurn\x88\x01\x01B\a\n" +
+	"\x05pointB\f\n" +
+	"\n" +
+	"_call_turn\"\xaf\x04\n" +
 	"\x0fRestoreResponse\x12\x1a\n" +
 	"\brestored\x18\x01 \x03(\tR\brestored\x12\x1c\n" +
 	"\tconflicts\x18\x02 \x03(\tR\tconflicts\x12*\n" +
@@ -3532,6 +3567,7 @@ func file_toold_v1_session_proto_init() {
 		(*WatchSessionsResponse_AllSent)(nil),
 		(*WatchSessionsResponse_EventsEnded)(nil),
 	}
+	file_toold_v1_session_proto_msgTypes[23].OneofWrappers = []any{}
 	file_toold_v1_session_proto_msgTypes[36].OneofWrappers = []any{}
 	file_toold_v1_session_proto_msgTypes[38].OneofWrappers = []any{
 		(*RestoreRequest_Turn)(nil),

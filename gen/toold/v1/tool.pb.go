@@ -1469,7 +1469,8 @@ type Cancel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One call. If it has ended, the background task that it has left.
 	ToolUseId string `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// One turn, by the client's name.
+	// One turn, by the client's name. With tool_use_id: the turn that the call is of. If the session has the id only in other
+	// turns, nothing is stopped: a Notice "other_turn".
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// For the model; given in the results.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2516,7 +2517,12 @@ type ReadOutputRequest struct {
 	// At most so many bytes; 0: no limit.
 	Limit uint64 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Goes on until the call ends, instead of stopping at what is there.
-	Follow        bool `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
+	Follow bool `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
+	// The turn that the call is of. If the session has the id only in other turns: FAILED_PRECONDITION other_turn.
+	Turn *uint64 `protobuf:"varint,7,opt,name=turn,proto3,oneof" json:"turn,omitempty"`
+	// Leaves out what is more than so many bytes before the end of what is there when the request comes: reading begins there,
+	// or at offset if that is later. The first message's offset is where. 0: nothing is left out.
+	Last          uint64 `protobuf:"varint,8,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2593,6 +2599,20 @@ func (x *ReadOutputRequest) GetFollow() bool {
 	return false
 }
 
+func (x *ReadOutputRequest) GetTurn() uint64 {
+	if x != nil && x.Turn != nil {
+		return *x.Turn
+	}
+	return 0
+}
+
+func (x *ReadOutputRequest) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
 // A stretch of output. Without follow, and at the end, the last message has end set.
 type ReadOutputResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2663,7 +2683,9 @@ type GetCallRequest struct {
 	// The call's session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The call. When the same id was used in several turns: the newest.
-	ToolUseId     string `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	ToolUseId string `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
+	// As ReadOutputRequest.turn.
+	Turn          *uint64 `protobuf:"varint,3,opt,name=turn,proto3,oneof" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2710,6 +2732,13 @@ func (x *GetCallRequest) GetToolUseId() string {
 		return x.ToolUseId
 	}
 	return ""
+}
+
+func (x *GetCallRequest) GetTurn() uint64 {
+	if x != nil && x.Turn != nil {
+		return *x.Turn
+	}
+	return 0
 }
 
 // A call as the journal has it.
@@ -2943,7 +2972,7 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\x05tools\x18\x01 \x03(\v2\x0e.toold.v1.ToolR\x05tools\x12)\n" +
 	"\x10definitions_json\x18\x02 \x01(\tR\x0fdefinitionsJson\x12'\n" +
 	"\x0fdeferred_prompt\x18\x03 \x01(\tR\x0edeferredPrompt\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\tR\brevision\"\xc5\x01\n" +
+	"\brevision\x18\x04 \x01(\tR\brevision\"\xfb\x01\n" +
 	"\x11ReadOutputRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1e\n" +
@@ -2951,15 +2980,20 @@ const file_toold_v1_tool_proto_rawDesc = "" +
 	"\achannel\x18\x03 \x01(\x0e2\x11.toold.v1.ChannelR\achannel\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x04R\x06offset\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x04R\x05limit\x12\x16\n" +
-	"\x06follow\x18\x06 \x01(\bR\x06follow\"R\n" +
+	"\x06follow\x18\x06 \x01(\bR\x06follow\x12\x17\n" +
+	"\x04turn\x18\a \x01(\x04H\x00R\x04turn\x88\x01\x01\x12\x12\n" +
+	"\x04last\x18\b \x01(\x04R\x04lastB\a\n" +
+	"\x05_turn\"R\n" +
 	"\x12ReadOutputResponse\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\bR\x03end\"O\n" +
+	"\x03end\x18\x03 \x01(\bR\x03end\"q\n" +
 	"\x0eGetCallRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1e\n" +
-	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\"\x90\x01\n" +
+	"\vtool_use_id\x18\x02 \x01(\tR\ttoolUseId\x12\x17\n" +
+	"\x04turn\x18\x03 \x01(\x04H\x00R\x04turn\x88\x01\x01B\a\n" +
+	"\x05_turn\"\x90\x01\n" +
 	"\x0fGetCallResponse\x12)\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x13.toold.v1.CallStateR\x05state\x123\n" +
 	"\arecords\x18\x02 \x03(\v2\x19.toold.v1.ExecuteResponseR\arecords\x12\x1d\n" +
@@ -3158,6 +3192,8 @@ func file_toold_v1_tool_proto_init() {
 		(*RunToolRequest_Input)(nil),
 		(*RunToolRequest_InputJson)(nil),
 	}
+	file_toold_v1_tool_proto_msgTypes[25].OneofWrappers = []any{}
+	file_toold_v1_tool_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -126,7 +126,7 @@ function commands.cancel(call)
     if failure then say(failure.message, vim.log.levels.ERROR) end
   end
   if call then
-    session:request("SessionService/CancelCall", { session_id = session.id, tool_use_id = call }, told)
+    session:request("SessionService/CancelCall", { session_id = session.id, tool_use_id = call, turn = (session.calls[call] or {}).turn }, told)
   else
     session:cancel(told)
   end

@@ -23,6 +23,7 @@ local Session = {}
 Session.__index = Session
 
 ---@class toold.Call
+---@field turn string the number of its turn
 ---@field title string
 ---@field running boolean
 
@@ -119,7 +120,7 @@ Session.events = {
       done(self)
     end
   end,
-  accepted = function(self, accepted) self.calls[accepted.tool_use_id] = { title = accepted.title or accepted.name, running = false } end,
+  accepted = function(self, accepted, event) self.calls[accepted.tool_use_id] = { turn = event.turn, title = accepted.title or accepted.name, running = false } end,
   started = function(self, started)
     local call = self.calls[started.tool_use_id]
     if call then call.running = true end

@@ -75,7 +75,7 @@ class Session:
     async def call(self, name, input=None, id=None, timeout=None):
         """Asks for one call, a turn of its own, and returns it. input is a dict, or JSON text; timeout is in seconds."""
         turn = uuid.uuid4().hex
-        call = self._turns[turn] = Call(self, id or "call-" + turn)
+        call = self._turns[turn] = Call(self, id or "call-" + turn, turn)
         use = wire.ToolUse(id=call.id, turn_id=turn, name=name, input_json=input if isinstance(input, str) else json.dumps(input or {}))
         if timeout is not None:
             use.timeout.FromNanoseconds(int(timeout * 1e9))

@@ -104,8 +104,9 @@ class Turn(Waiting):
 class Call(Waiting):
     """One call. Its events can be iterated over once, and end with its result."""
 
-    def __init__(self, session, id):
+    def __init__(self, session, id, turn):
         super().__init__(session, id)
+        self._turn = turn
         self._events = asyncio.Queue()
         self._result = None
 
@@ -116,7 +117,7 @@ class Call(Waiting):
 
     async def cancel(self, reason=""):
         """Stops the call; its result follows. A background task that it has left is stopped too."""
-        await self._session._send(wire.ExecuteRequest(cancel=wire.Cancel(tool_use_id=self.id, reason=reason)))
+        await self._session._send(wire.ExecuteRequest(cancel=wire.Cancel(tool_use_id=self.id, turn_id=self._turn, reason=reason)))
 
     async def __aiter__(self):
         while True:

@@ -162,7 +162,7 @@ func (b *bridge) begin(c *call) {
 func (b *bridge) cancel(c *call) {
 	c.silent = true
 	if b.calls[c.id] == c {
-		if err := b.session.Send(turn.CancelRequest(c.id, "the MCP client cancelled it")); err != nil {
+		if err := b.session.Send(turn.CancelRequest(c.id, c.id, "the MCP client cancelled it")); err != nil {
 			b.Console.Noted("a call was not cancelled: %s", cli.Describe(err))
 		}
 	}

@@ -171,7 +171,7 @@ func (t *Turn) stop() error {
 		if call.Over() {
 			continue
 		}
-		if err := t.Session.Send(CancelRequest(call.ID, StopReason)); err != nil {
+		if err := t.Session.Send(CancelRequest(t.State.TurnID, call.ID, StopReason)); err != nil {
 			return err
 		}
 	}
@@ -230,8 +230,8 @@ func EndRequest(turnID string) *tooldv1.ExecuteRequest {
 }
 
 // CancelRequest returns what stops a call as a message of the stream.
-func CancelRequest(id, reason string) *tooldv1.ExecuteRequest {
-	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{ToolUseId: id, Reason: reason}}}
+func CancelRequest(turnID, id, reason string) *tooldv1.ExecuteRequest {
+	return &tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Cancel{Cancel: &tooldv1.Cancel{TurnId: turnID, ToolUseId: id, Reason: reason}}}
 }
 
 // leastHeight is the height in rows from which a question leaves room for the live view. Ours.

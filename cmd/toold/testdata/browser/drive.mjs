@@ -145,12 +145,18 @@ await page.keyboard.press("Enter");
 await page.getByText("1 files were put back.").waitFor();
 await page.locator("#health").getByText(/^run p50 .*, p99 /).waitFor();
 
-step("the call of another turn has the id");
+step("several turns have the id of a call");
 await page.goto(page.url().split("#")[0] + "#/call/asking/w1/7");
-await page.getByText("Turn 1 has used the id of this call again").waitFor();
+await page.getByRole("alert").getByText('The call "w1" is one of turn 1, not of turn 7').waitFor();
+assert.equal(errors.splice(0).length, 1); // the browser logs what is refused
 const buttons = page.getByRole("button", { name: /Undo|Cancel/ });
 assert.deepEqual(await buttons.allTextContents(), [], "another call could be undone");
 assert.equal(readFileSync(join(dir, "poem.txt"), "utf8"), "one\ntwo\n");
+assert.equal(await turn("asking", [{ id: "w1", name: "Glob", input: { pattern: "again" } }], "--turn", "again"), 0);
+for (const [path, title] of [["w1/1", "Edit("], ["w1", "Glob("]]) {
+  await page.goto(page.url().split("#")[0] + "#/call/asking/" + path);
+  await page.getByRole("heading", { level: 2 }).filter({ hasText: title }).waitFor();
+}
 
 step("a background task is killed");
 assert.equal(await turn("tasks", [{ id: "b1", name: "Bash", input: { command: "echo started; sleep 1000", run_in_background: true } }], "--mode", "bypassPermissions"), 0);
@@ -182,7 +188,7 @@ step("narrow and dark");
 for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["dark", 400], ["light", 400]]) {
   const other = await open({ colorScheme, viewport: { width, height: 800 } });
   await check(other, `sessions-${colorScheme}-${width}`);
-  for (const [name, path] of [["session", "session/live"], ["call", "call/asking/w1"], ["questions", "questions"], ["settings", "surroundings/live"]]) {
+  for (const [name, path] of [["session", "session/live"], ["call", "call/asking/w1/1"], ["questions", "questions"], ["settings", "surroundings/live"]]) {
     await other.goto(other.url().split("#")[0] + "#/" + path);
     await other.locator("main h2").waitFor();
     if (name === "session") await other.getByRole("listbox", { name: "Calls" }).getByRole("option").first().waitFor();
