@@ -19,6 +19,7 @@ import (
 
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/mirror"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fault"
@@ -26,7 +27,7 @@ import (
 )
 
 // keyCheckpoint is of a session's state: what a call has changed, by its key.
-const keyCheckpoint = "checkpoint:"
+const keyCheckpoint = mirror.CheckpointKey
 
 // How much is kept for one call at most of directories that it may change as a whole.
 const (

@@ -16,6 +16,7 @@ import (
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/checkpoint"
 	"github.com/toold/toold/daemon/convert"
+	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
@@ -131,6 +132,12 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	switch point := r.request.GetPoint().(type) {
 	case *tooldv1.RestoreRequest_Turn:
 		from = slices.IndexFunc(history, func(p checkpoint.Past) bool { return p.Session == r.of && p.Turn >= point.Turn && p.Turn > 0 })
+		first := func(b mirror.RolledBack) bool {
+			return b.Turn >= point.Turn && (from < 0 || b.Turn < history[from].Turn)
+		}
+		if err := r.rolledBack("turn", first); err != nil {
+			return 0, err
+		}
 		if from < 0 {
 			return 0, apierror.NotFoundf("unknown_checkpoint", "turn", "Session %q has changed no file in turn %d or later, as far as that is kept. Name an earlier turn.", r.of, point.Turn)
 		}
@@ -150,6 +157,9 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 			return 0, otherTurn("call_turn", point.ToolUseId, elsewhere, r.request.GetCallTurn())
 		}
 		if from == 0 {
+			if err := r.rolledBack("tool_use_id", func(b mirror.RolledBack) bool { return b.ToolUseID == point.ToolUseId }); err != nil {
+				return 0, err
+			}
 			return 0, apierror.NotFoundf("unknown_checkpoint", "tool_use_id", "Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId))
 		}
 		from--
@@ -157,6 +167,29 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 		return 0, apierror.Invalidf("invalid_point", "turn", "A turn or a call has to say to where files are put back.")
 	}
 	return from, nil
+}
+
+// rolledBack returns why files cannot be put back to before a call that was rolled back and for which is
+// returns true; nil: there is none.
+func (r *restore) rolledBack(field string, is func(mirror.RolledBack) bool) error {
+	log, err := r.daemon.journal.Log(r.of)
+	if err != nil {
+		return journalRefusal(err)
+	}
+	state, err := log.State(mirror.RolledBackKey)
+	if err != nil {
+		return journalRefusal(err)
+	}
+	for _, text := range state {
+		var b mirror.RolledBack
+		if err := json.Unmarshal(text, &b); err != nil {
+			return apierror.New(codes.Internal, "checkpoint_failed", "A call that was rolled back cannot be read: %v.", err)
+		}
+		if is(b) {
+			return apierror.Preconditionf("rolled_back", field, "What call %q of turn %d had changed is gone already, so there is nothing to undo: %s Name a call or turn that ListCheckpoints lists.", convert.Short(b.ToolUseID), b.Turn, b.Reason)
+		}
+	}
+	return nil
 }
 
 // realPaths returns absolute paths as they are without links; what is relative is below the first

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -78,7 +81,14 @@ func TestMirrorGoesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Apply(journal.Change{Log: "s", State: []journal.Put{{Key: mirror.MovedKey, Value: moved}}}); err != nil {
+	rolledBack, err := json.Marshal(mirror.RolledBack{ToolUseID: "first", Turn: 1, Reason: "The files are older."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := callKey(t, m.changes, "first")
+	if err := store.Apply(journal.Change{Log: "s", State: []journal.Put{
+		{Key: mirror.MovedKey, Value: moved}, {Key: mirror.CheckpointKey + key}, {Key: mirror.RolledBackKey + key, Value: rolledBack},
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
@@ -94,10 +104,29 @@ func TestMirrorGoesFirst(t *testing.T) {
 	want(t, told["through"], "INTERRUPTED node_lost")
 	want(t, told["second"], "")
 	want(t, codesOf(again.events), []string{"bypass_mode", "node_lost"})
+	_, err = successor.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{SessionId: "s", Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "first"}})
+	refused(t, err, codes.FailedPrecondition, "rolled_back")
+	_, err = successor.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{SessionId: "s", Point: &tooldv1.RestoreRequest_Turn{Turn: 1}})
+	refused(t, err, codes.FailedPrecondition, "rolled_back")
 	for _, tells := range []bool{true, false} { // once
 		result := again.do(fmt.Sprint("next", tells), "TodoWrite", `{"todos":[]}`)
 		want(t, strings.Contains(shown(result), "Note: The files are older."), tells)
 	}
+}
+
+// callKey returns the key of a call.
+func callKey(t *testing.T, changes []journal.Change, id string) string {
+	t.Helper()
+	for _, change := range changes {
+		for _, entry := range change.Entries {
+			var event tooldv1.ExecuteResponse
+			if err := proto.Unmarshal(entry.Body, &event); err == nil && event.GetStarted().GetToolUseId() == id {
+				return entry.Call
+			}
+		}
+	}
+	t.Fatalf("the call %q has not started", id)
+	return ""
 }
 
 // codesOf returns the codes of notices.

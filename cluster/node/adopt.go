@@ -80,7 +80,7 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := u.prepare(ctx, view, current); err != nil {
+	if err := u.prepare(ctx, view, l, current); err != nil {
 		// The workspace stays this node's, which tries again when it is asked, if only it has the newest files.
 		if !current {
 			err = errors.Join(err, l.Release(ctx))
@@ -91,12 +91,11 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 }
 
 // prepare makes the unit's directory what the view describes.
-func (u *unit) prepare(ctx context.Context, view *lease.View, current bool) error {
-	var lost *losses // nil: the files are as they were
+func (u *unit) prepare(ctx context.Context, view *lease.View, l *lease.Lease, current bool) error {
+	older := false // whether the files are older than the log
 	if !current {
-		if saved, is := view.Snapshot(); view.Count() > 0 && (view.Restored() || !(is && saved.Payloads == view.Count())) {
-			lost = newLosses(view)
-		}
+		saved, is := view.Snapshot()
+		older = view.Count() > 0 && (view.Restored() || !is || saved.Payloads != view.Count())
 		if err := u.fetch(ctx, view); err != nil {
 			return fmt.Errorf("the workspace's files cannot be fetched: %w", err)
 		}
@@ -104,13 +103,16 @@ func (u *unit) prepare(ctx context.Context, view *lease.View, current bool) erro
 	if err := u.furnish(); err != nil {
 		return err
 	}
-	err := u.rebuild(ctx, view, lost, apply)
+	undoes, err := u.rebuild(ctx, view, older, apply)
 	if errors.Is(err, journal.ErrHole) {
 		// the log has lost something in the middle: what is left goes on under numbers of its own
 		u.log.Error("the workspace's log has lost records: the numbers of those after them are others now", zap.Error(err))
 		if err = u.furnish(); err == nil {
-			err = u.rebuild(ctx, view, lost, applyAnyway)
+			undoes, err = u.rebuild(ctx, view, older, applyAnyway)
 		}
+	}
+	if err == nil && undoes {
+		err = u.base(ctx, l) // so that the next owner does not find it in the log again
 	}
 	if err != nil {
 		return fmt.Errorf("the workspace's journal cannot be built: %w", err)
@@ -211,14 +213,19 @@ func closeUp(store *journal.Store, change journal.Change) error {
 	return store.Apply(change)
 }
 
-// rebuild builds the daemon's journal from the payloads, and has the daemon tell what is lost.
-func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses, with applier) error {
+// rebuild builds the daemon's journal from the payloads. older: the files are, so the daemon is to tell what is lost.
+// rolledBack reports whether the journal has dropped what could be undone before.
+func (u *unit) rebuild(ctx context.Context, view *lease.View, older bool, with applier) (rolledBack bool, err error) {
 	epoch, err := newestEpoch(ctx, view)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if with.fresh || view.Diverged() > 0 {
 		epoch = "" // numbers may mean other records than clients have seen
+	}
+	var lost *losses // nil: nothing is
+	if older {
+		lost = newLosses(view)
 	}
 	var store *journal.Store
 	for payload, err := range view.Payloads(ctx) {
@@ -237,13 +244,13 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, lost *losses, with
 			if store != nil {
 				err = errors.Join(err, store.Close())
 			}
-			return err
+			return false, err
 		}
 	}
 	if store == nil {
-		return nil
+		return false, nil
 	}
-	return errors.Join(lost.tell(store), store.Close())
+	return lost.undoes(), errors.Join(lost.tell(store), store.Close())
 }
 
 // newestEpoch returns the journal's epoch as it was last: it changes where a log has diverged.
@@ -276,8 +283,8 @@ const (
 	fewBytes    = 1 << 20
 )
 
-// base stores the journal as it is in the place of what the log has. The daemon has ended.
-func (u *unit) base(ctx context.Context) error {
+// shorten stores a base if the log has become long. The daemon has ended.
+func (u *unit) shorten(ctx context.Context) error {
 	for _, name := range []string{"own/state", journalName} {
 		if info, err := os.Lstat(u.in(name)); err != nil || !info.IsDir() {
 			return errors.Join(err, fmt.Errorf("%s is not a directory any more", name))
@@ -286,6 +293,11 @@ func (u *unit) base(ctx context.Context) error {
 	if segments, bytes, _ := u.lease.Held(); segments < fewSegments && bytes < fewBytes {
 		return nil
 	}
+	return u.base(ctx, u.lease)
+}
+
+// base stores the journal as it is in the place of what the log has. No daemon runs.
+func (u *unit) base(ctx context.Context, l *lease.Lease) error {
 	store, err := journal.Open(filepath.Join(u.dir, journalName), journal.Config{Unsynced: true})
 	if err != nil {
 		return err
@@ -304,7 +316,7 @@ func (u *unit) base(ctx context.Context) error {
 	if err = errors.Join(err, store.Close()); err != nil {
 		return err
 	}
-	return u.lease.Base(ctx, payloads...)
+	return l.Base(ctx, payloads...)
 }
 
 // save stores the workspace's files, if something has happened since the last snapshot. Nothing changes them meanwhile.

@@ -182,6 +182,11 @@ type talk struct {
 
 func (m *machine) attach(after uint64, change ...func(*tooldv1.Options)) *talk {
 	m.c.t.Helper()
+	return m.attachTo("s", after, change...)
+}
+
+func (m *machine) attachTo(session string, after uint64, change ...func(*tooldv1.Options)) *talk {
+	m.c.t.Helper()
 	stream, err := tooldv1.NewToolServiceClient(m.conn).Execute(m.c.t.Context())
 	if err != nil {
 		m.c.t.Fatal(err)
@@ -192,7 +197,7 @@ func (m *machine) attach(after uint64, change ...func(*tooldv1.Options)) *talk {
 	}
 	k := &talk{t: m.c.t, m: m, stream: stream}
 	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_Attach{Attach: &tooldv1.Attach{
-		SessionId: "s", Roots: []string{container.Workspace}, AfterSeq: &after, Options: options,
+		SessionId: session, Roots: []string{container.Workspace}, AfterSeq: &after, Options: options,
 	}}})
 	k.attached = k.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetAttached() != nil }).GetAttached()
 	return k
@@ -327,6 +332,80 @@ func TestLost(t *testing.T) {
 	wantStart(t, told, "OK kept")
 	if !strings.Contains(told, `The node "a", which ran this workspace, was lost. The files are those of the last snapshot.`) || !strings.Contains(told, "echo gone") {
 		t.Errorf("the model is told %q", told)
+	}
+}
+
+// TestLostCallHasNothingToUndo: what calls had changed since the last snapshot of a lost node is neither offered for undo nor
+// undone, also of a call that was interrupted and of a session that was closed, and also after another move. What they had
+// changed before is.
+func TestLostCallHasNothingToUndo(t *testing.T) {
+	c := newCluster(t, "a", "b", "d")
+	a, b, d := c.start("a"), c.start("b"), c.start("d")
+	k := a.attach(0)
+	k.use("1", "Write", `{"file_path": "/workspace/file", "content": "kept"}`)
+	wantStart(t, k.result("1"), "OK")
+	k.say(&tooldv1.ExecuteRequest{Message: &tooldv1.ExecuteRequest_EndTurn{EndTurn: &tooldv1.EndTurn{}}})
+	for !c.saved() {
+		runtime.Gosched()
+	}
+	k.use("2", "Write", `{"file_path": "/workspace/gone", "content": "text"}`)
+	k.bash("3", "echo lost >file; sleep 100")
+	wantStart(t, k.result("2"), "OK")
+	k.started("3")
+	other := k.m.attachTo("closed", 0)
+	other.use("4", "Write", `{"file_path": "/workspace/other", "content": "text"}`)
+	wantStart(t, other.result("4"), "OK")
+	if _, err := tooldv1.NewSessionServiceClient(a.conn).CloseSession(t.Context(), &tooldv1.CloseSessionRequest{SessionId: "closed"}); err != nil {
+		t.Fatal(err)
+	}
+	c.dies("a")
+	a.Kill()
+	_ = k.end()
+	again := b.attach(k.last)
+	if told := again.result("3"); !strings.HasPrefix(told, "INTERRUPTED") || strings.Contains(told, "undo") {
+		t.Errorf("the interrupted call ends as %q", told)
+	}
+	again.use("5", "Write", `{"file_path": "/workspace/new", "content": "text"}`)
+	wantStart(t, again.result("5"), "OK")
+	wantUndo(t, b)
+	if err := b.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.attach(again.last)
+	wantUndo(t, d)
+	restored, err := tooldv1.NewSessionServiceClient(d.conn).Restore(t.Context(), &tooldv1.RestoreRequest{SessionId: "s", Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "1"}})
+	if err != nil || !slices.Equal(restored.GetRestored(), []string{"/workspace/file", "/workspace/new"}) {
+		t.Errorf("undone is %q, %v", restored.GetRestored(), err)
+	}
+}
+
+// wantUndo checks what TestLostCallHasNothingToUndo can undo at a node.
+func wantUndo(t *testing.T, m *machine) {
+	t.Helper()
+	sessions := tooldv1.NewSessionServiceClient(m.conn)
+	for session, want := range map[string][]string{"s": {"5", "1"}, "closed": nil} {
+		list, err := sessions.ListCheckpoints(t.Context(), &tooldv1.ListCheckpointsRequest{SessionId: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, checkpoint := range list.GetCheckpoints() {
+			got = append(got, checkpoint.GetToolUseId())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of session %s %q can be undone, want %q", session, got, want)
+		}
+	}
+	for _, request := range []*tooldv1.RestoreRequest{
+		{SessionId: "s", Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "2"}},
+		{SessionId: "s", Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "3"}},
+		{SessionId: "s", Point: &tooldv1.RestoreRequest_Turn{Turn: 2}},
+		{SessionId: "closed", Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "4"}},
+	} {
+		_, err := sessions.Restore(t.Context(), request)
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), `The node "a", on which it ran, was lost`) {
+			t.Errorf("%v: %v", request, err)
+		}
 	}
 }
 

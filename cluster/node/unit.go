@@ -318,7 +318,7 @@ func (u *unit) end() error {
 	if err := u.saveAtEnd(); err != nil {
 		return err
 	}
-	if err := u.base(u.lost); err != nil {
+	if err := u.shorten(u.lost); err != nil {
 		return err
 	}
 	return u.lease.Release(u.lost)
