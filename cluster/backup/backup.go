@@ -127,6 +127,9 @@ func (c copying) Get(ctx context.Context, digest [sha256.Size]byte) ([]byte, err
 // Put is not called: nothing is appended to the log that is read.
 func (c copying) Put(context.Context, [sha256.Size]byte, []byte) error { return errors.ErrUnsupported }
 
+// Delete is not called either.
+func (c copying) Delete(context.Context, [sha256.Size]byte) error { return errors.ErrUnsupported }
+
 // copyObject copies an object, unless it is there.
 func copyObject(ctx context.Context, name string, from, to objects.Store) error {
 	if there, err := to.Get(ctx, name); err == nil {

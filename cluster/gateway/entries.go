@@ -41,14 +41,16 @@ func ImportIndex(ctx context.Context, js jetstream.JetStream, replicas int, r io
 	}
 }
 
-// RemoveFromIndex removes a workspace with its sessions.
-func RemoveFromIndex(ctx context.Context, js jetstream.JetStream, principal, workspace string) error {
-	return eachEntry(ctx, js, func(bucket jetstream.KeyValue, e entry) error {
+// RemoveFromIndex removes a workspace with its sessions. It reports whether there was any of it.
+func RemoveFromIndex(ctx context.Context, js jetstream.JetStream, principal, workspace string) (found bool, err error) {
+	err = eachEntry(ctx, js, func(bucket jetstream.KeyValue, e entry) error {
 		if e.Principal != principal || e.Workspace != workspace {
 			return nil
 		}
+		found = true
 		return bucket.Purge(ctx, e.key())
 	})
+	return found, err
 }
 
 // eachEntry calls do with each entry. A cluster that no gateway has served yet has none.

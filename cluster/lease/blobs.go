@@ -45,6 +45,38 @@ func (l *Lease) put(ctx context.Context, digest [sha256.Size]byte, data []byte) 
 	}
 }
 
+// noteBlobs notes what may be in the object store for payloads. The caller holds the turn.
+func (l *Lease) noteBlobs(payloads ...*clusterv1.Payload) {
+	for _, p := range payloads {
+		if blob := p.GetBlob(); blob != nil {
+			l.blobs[[sha256.Size]byte(blob.GetDigest())] = true
+		}
+	}
+}
+
+// purge removes what is before the base. The log has acknowledged the base, so that this lease was not
+// fenced by then, and everything that is named before it is superseded. Blobs go only once the log has
+// removed what names them.
+func (l *Lease) purge(ctx context.Context, base []*clusterv1.Payload) {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	if l.store.Log.Purge(ctx, l.w, l.chain.cut()) != nil {
+		return
+	}
+	l.chain.forget()
+	if l.store.Blobs == nil {
+		return
+	}
+	outdated := l.blobs
+	l.blobs = map[[sha256.Size]byte]bool{}
+	l.noteBlobs(base...)
+	for digest := range outdated {
+		if !l.blobs[digest] && l.store.Blobs.Delete(ctx, digest) != nil {
+			l.blobs[digest] = true
+		}
+	}
+}
+
 // MemoryBlobs are [Blobs] that end with their process. The zero value is
 // empty.
 type MemoryBlobs struct {
@@ -72,4 +104,19 @@ func (m *MemoryBlobs) Get(ctx context.Context, digest [sha256.Size]byte) ([]byte
 		return nil, fmt.Errorf("there is no blob %x", digest)
 	}
 	return bytes.Clone(data), ctx.Err()
+}
+
+// Delete is [Blobs.Delete].
+func (m *MemoryBlobs) Delete(ctx context.Context, digest [sha256.Size]byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.blobs, digest)
+	return ctx.Err()
+}
+
+// Len returns how many blobs there are.
+func (m *MemoryBlobs) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.blobs)
 }

@@ -27,6 +27,24 @@ func (v *View) Deleted() bool { return v.reader.owner == deleter }
 // Deleted reports whether the lease is over since the workspace was deleted.
 func (e *Fenced) Deleted() bool { return e.Owner == deleter }
 
+// An End is the last segment of a log.
+type End struct {
+	Owner    string // "" if the log has nothing
+	Epoch    uint64
+	Released bool // the owner has given the workspace up with it
+}
+
+// Last returns the end of a workspace's log. It has been the end at some time, and may be outdated: a
+// later end has the same or a higher epoch. It returns an [ErrFormat] or what the log returns.
+func Last(ctx context.Context, l log.Log, w log.Workspace) (End, error) {
+	last, err := l.Last(ctx, w)
+	if err != nil || last.Pos == 0 {
+		return End{}, err
+	}
+	s, err := decode(last.Data)
+	return End{Owner: s.GetOwner(), Epoch: s.GetEpoch(), Released: s.GetKind() == kindReleased}, err
+}
+
 // NameOf returns whose log a segment belongs to, if the segment has that.
 func NameOf(segment []byte) (log.Workspace, bool) {
 	s, err := decode(segment)
@@ -72,7 +90,7 @@ func act(ctx context.Context, store Store, w log.Workspace, owner string, do fun
 		if v.Epoch() == 0 {
 			return ErrNone
 		}
-		l := &Lease{store: v.store, w: v.w, turn: make(chan struct{}, 1), chain: v.reader.chain(), writer: v.reader.writer(owner, newID)}
+		l := &Lease{store: v.store, w: v.w, turn: make(chan struct{}, 1), chain: v.reader.chain(), writer: v.reader.writer(owner, newID), blobs: map[[sha256.Size]byte]bool{}}
 		if err := do(l); err != nil {
 			if _, outdated := errors.AsType[*Fenced](err); outdated { // the log has grown meanwhile
 				continue

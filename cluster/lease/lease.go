@@ -43,6 +43,8 @@ type Blobs interface {
 	Put(ctx context.Context, digest [32]byte, data []byte) error
 	// Get returns what was stored. The caller compares the digest.
 	Get(ctx context.Context, digest [32]byte) ([]byte, error)
+	// Delete removes what was stored. It is no error if it is not there.
+	Delete(ctx context.Context, digest [32]byte) error
 }
 
 var (
@@ -91,6 +93,7 @@ type Lease struct {
 	chain    chain
 	writer   writer
 	released bool
+	blobs    map[[32]byte]bool // those of payloads since the last base, and of before that could not be deleted
 }
 
 // Take appends the Owned segment of the next epoch. It returns a *[Fenced] if
@@ -104,8 +107,11 @@ func (v *View) Take(ctx context.Context, owner string) (*Lease, error) {
 	if owner == "" || !fits(owner) {
 		return nil, fmt.Errorf("%w: the owner's name is empty, not UTF-8 or too long", log.ErrInvalid)
 	}
-	l := &Lease{store: v.store, w: v.w, turn: make(chan struct{}, 1), chain: v.reader.chain()}
+	l := &Lease{store: v.store, w: v.w, turn: make(chan struct{}, 1), chain: v.reader.chain(), blobs: map[[32]byte]bool{}}
 	l.writer = v.reader.writer(owner, newID)
+	for _, p := range v.reader.payloads {
+		l.noteBlobs(p.Payload)
+	}
 	if err := l.do(ctx, func() { l.chain.add(l.writer.owned(v.reader.diverged != 0)) }); err != nil {
 		return nil, err
 	}
@@ -131,29 +137,25 @@ func (l *Lease) Append(ctx context.Context, payloads ...[]byte) error {
 	if err != nil || len(refs) == 0 {
 		return err
 	}
-	return l.do(ctx, func() { l.chain.add(l.writer.changes(refs)) })
+	return l.do(ctx, func() {
+		l.noteBlobs(refs...)
+		l.chain.add(l.writer.changes(refs))
+	})
 }
 
-// Base stores payloads that replace all before, and lets the log remove what is
-// older. If only the removal fails it returns nil: the next Base removes it.
+// Base stores payloads that replace all before, and removes what is older from the log
+// and from the object store. If only the removal fails it returns nil: the next Base of this
+// lease removes it.
 func (l *Lease) Base(ctx context.Context, payloads ...[]byte) error {
 	refs, err := l.refer(ctx, payloads)
 	if err != nil {
 		return err
 	}
 	return l.do(ctx, func() {
+		l.noteBlobs(refs...)
 		l.chain.mark()
 		l.chain.add(l.writer.base(refs))
-	}, l.purge)
-}
-
-// purge removes what is before the base.
-func (l *Lease) purge(ctx context.Context) {
-	try, cancel := context.WithTimeout(ctx, tryTime)
-	defer cancel()
-	if l.store.Log.Purge(try, l.w, l.chain.cut()) == nil {
-		l.chain.forget()
-	}
+	}, func(ctx context.Context) { l.purge(ctx, refs) })
 }
 
 // Snapshot stores that the workspace's files, as they are after the payloads

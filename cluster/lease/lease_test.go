@@ -178,6 +178,51 @@ func TestLargePayloads(t *testing.T) {
 	}
 }
 
+// TestOutdatedBlobs: a base removes the blobs that nothing names any more, also those of earlier owners, but not while the log
+// has what names them, and not where another owner has taken over.
+func TestOutdatedBlobs(t *testing.T) {
+	blobs := &MemoryBlobs{}
+	purges := &failingPurge{Log: &log.Memory{}}
+	s, ctx := Store{Log: purges, Blobs: blobs}, t.Context()
+	huge := func(b string) []byte { return bytes.Repeat([]byte(b), inlineBytes+1) }
+	has := func(want int, when string) {
+		t.Helper()
+		if got := blobs.Len(); got != want {
+			t.Errorf("%s: there are %d blobs, want %d", when, got, want)
+		}
+	}
+	l := take(t, s, "n1")
+	ok(t, l.Append(ctx, huge("a"), huge("b")))
+	l = take(t, s, "n2")
+	ok(t, l.Append(ctx, huge("c")))
+	purges.fail = true
+	ok(t, l.Base(ctx, huge("b"), huge("d")))
+	has(4, "the log was not cut")
+	purges.fail = false
+	ok(t, l.Base(ctx, huge("b"), huge("d")))
+	has(2, "after the base")
+	if got := payloads(t, open(t, s)); got != "base 3:bbbbbbbb base 3:dddddddd " {
+		t.Error(got)
+	}
+	_ = take(t, s, "n3")
+	if err := l.Base(ctx); err == nil {
+		t.Error("a base was stored by an owner that was replaced")
+	}
+	has(2, "replaced")
+}
+
+type failingPurge struct {
+	log.Log
+	fail bool
+}
+
+func (f *failingPurge) Purge(ctx context.Context, w log.Workspace, before log.Pos) error {
+	if f.fail {
+		return log.ErrUnknown
+	}
+	return f.Log.Purge(ctx, w, before)
+}
+
 func TestNamesAreCompared(t *testing.T) {
 	s := store()
 	_ = take(t, s, "n1")

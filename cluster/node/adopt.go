@@ -145,6 +145,9 @@ func (u *unit) openDir() (*os.Root, error) {
 	if err := os.MkdirAll(u.dir, 0o700); err != nil {
 		return nil, err
 	}
+	if err := u.note(namesName, u.w); err != nil {
+		return nil, err
+	}
 	return os.OpenRoot(u.dir)
 }
 
@@ -159,15 +162,18 @@ func (u *unit) current(view *lease.View) bool {
 }
 
 // mark notes whose the files are.
-func (u *unit) mark(m marker) error {
-	text, err := json.Marshal(m)
+func (u *unit) mark(m marker) error { return u.note(markerName, m) }
+
+// note writes a file of JSON into the unit's directory, in the place of the one before: there is either of them at any time.
+func (u *unit) note(name string, value any) error {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(u.in(markerName+".new"), text, 0o600); err != nil {
+	if err := os.WriteFile(u.in(name+".new"), text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(u.in(markerName+".new"), u.in(markerName))
+	return os.Rename(u.in(name+".new"), u.in(name))
 }
 
 // fetch replaces the files by those of the last snapshot.

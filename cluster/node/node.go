@@ -51,6 +51,10 @@ type Config struct {
 	Snapshots time.Duration
 	// Verify is how often the log is asked whether a workspace in which nothing happens is still the node's. 0: 1 min.
 	Verify time.Duration
+	// Keep is how long the node keeps the directory of a workspace that it has given up, in case it gets it again. 0: 7 days.
+	Keep time.Duration
+	// Tidy is how often the node looks for directories that it does not need any more. 0: 1 h.
+	Tidy time.Duration
 }
 
 // Node is a running node. Open makes one; its Server answers gateways.
@@ -60,6 +64,7 @@ type Node struct {
 	lose     context.CancelFunc
 	draining atomic.Bool
 	working  sync.WaitGroup // the goroutines of workspaces
+	tidying  sync.WaitGroup // the one that removes directories
 	reading  sync.WaitGroup // those that read from gateways
 	sessions atomic.Int64   // streams of Execute that are attached
 	counters counters
@@ -75,7 +80,7 @@ func Open(config Config) (*Node, error) {
 	for _, d := range []struct {
 		into  *time.Duration
 		usual time.Duration
-	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}, {&config.Verify, time.Minute}} {
+	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}, {&config.Verify, time.Minute}, {&config.Keep, 7 * 24 * time.Hour}, {&config.Tidy, time.Hour}} {
 		if *d.into == 0 {
 			*d.into = d.usual
 		}
@@ -102,6 +107,7 @@ func Open(config Config) (*Node, error) {
 		return nil, fmt.Errorf("no workspace could run here: %w", err)
 	}
 	n.lost, n.lose = context.WithCancel(context.Background())
+	n.tidying.Go(n.tidyAtTimes)
 	return n, nil
 }
 
@@ -173,6 +179,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	select {
 	case <-done:
 		n.lose()
+		n.tidying.Wait()
 		return nil
 	case <-ctx.Done():
 		n.Kill()
@@ -188,6 +195,7 @@ func (n *Node) Kill() {
 		u.kill()
 	}
 	n.working.Wait()
+	n.tidying.Wait()
 }
 
 // Wait returns when nothing reads from gateways any more. It is called after the servers have stopped.

@@ -91,6 +91,11 @@ func (b Blobs) Get(ctx context.Context, digest [32]byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
+// Delete removes what was stored.
+func (b Blobs) Delete(ctx context.Context, digest [32]byte) error {
+	return b.Store.Delete(ctx, b.name(digest))
+}
+
 // Dir keeps objects as files in a directory, for tests and for a shared volume.
 type Dir string
 

@@ -37,22 +37,30 @@ func deleteCommand() *cobra.Command {
 	return a.flags(cmd)
 }
 
-// remove deletes a workspace. What an earlier try has left is deleted as well.
+// remove deletes a workspace. What an earlier try has left is deleted as well, and what stands in the index of a workspace that
+// was never begun.
 func remove(ctx context.Context, js jetstream.JetStream, place backup.Place, w log.Workspace, reuse bool) error {
 	store := lease.Store{Log: place.Log}
-	if err := lease.Delete(ctx, store, w); err != nil {
-		return fmt.Errorf("the workspace %q of %q: %w; \"toold-cluster sessions\" lists them", w.Name, w.Principal, err)
+	missing := lease.Delete(ctx, store, w)
+	if missing != nil && !errors.Is(missing, lease.ErrNone) {
+		return missing
+	}
+	listed, err := gateway.RemoveFromIndex(ctx, js, w.Principal, w.Name)
+	if missing != nil {
+		if err == nil && !listed {
+			err = fmt.Errorf("the workspace %q of %q: %w; \"toold-cluster sessions\" lists them", w.Name, w.Principal, missing)
+		}
+		return err // a node that has just begun may have objects
 	}
 	own := objects.Below(place.Objects, w.ID()+"/")
-	var failed error
-	for name, err := range own.List(ctx, "") {
-		if err == nil {
-			err = own.Delete(ctx, name)
+	for name, failed := range own.List(ctx, "") {
+		if failed == nil {
+			failed = own.Delete(ctx, name)
 		}
-		failed = errors.Join(failed, err)
+		err = errors.Join(err, failed)
 	}
-	if failed = errors.Join(failed, gateway.RemoveFromIndex(ctx, js, w.Principal, w.Name)); failed != nil || !reuse {
-		return failed
+	if err != nil || !reuse {
+		return err
 	}
 	return lease.Renew(ctx, store, w)
 }

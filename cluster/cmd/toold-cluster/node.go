@@ -30,7 +30,7 @@ const announceEvery = 2 * time.Second
 type nodeFlags struct {
 	common
 	name, listen, advertise, data, toold string
-	idle, outage, drain                  time.Duration
+	idle, outage, drain, keep            time.Duration
 	monitors                             []string
 	allowRoot                            bool
 }
@@ -54,6 +54,7 @@ func nodeCommand() *cobra.Command {
 	flags.DurationVar(&f.idle, "idle", 5*time.Minute, "how long a workspace is kept that no client uses")
 	flags.DurationVar(&f.outage, "outage", 10*time.Minute, "how long running calls go on while NATS cannot be reached")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long running calls may take when the node is drained")
+	flags.DurationVar(&f.keep, "keep", 7*24*time.Hour, "how long the files of a workspace that was given up are kept here, for its next use")
 	flags.StringSliceVar(&f.monitors, "nats-monitor", nil, "monitoring addresses of NATS servers, such as http://127.0.0.1:8222: the node does not begin unless they sync each write")
 	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
 	flags.StringVar(&f.metrics, "metrics", "", metricsFlag)
@@ -102,7 +103,7 @@ func (f *nodeFlags) run() error {
 	defer view.Close()
 	settings := node.Config{
 		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js), Alive: func(name string) bool { return !view.Suspect(name) },
-		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain,
+		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep,
 	}
 	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
 		return err
