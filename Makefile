@@ -200,9 +200,9 @@ cluster: build
 cluster-demo: cluster
 	.bin/toold-cluster demo --toold .bin/toold
 
-# A cluster under faults for ENDURETIME, held against what is promised.
+# A cluster under faults for ENDURETIME, held against what is promised. ENDUREFLAGS=-strict: with strict effects.
 cluster-endure:
-	cd cluster && go run ./endure -for $(ENDURETIME)
+	cd cluster && go run ./endure -for $(ENDURETIME) $(ENDUREFLAGS)
 
 # What a cluster adds to a call, against a local daemon and the log in the same run, and how long a takeover takes.
 cluster-bench: cluster

@@ -42,7 +42,7 @@ var imports = map[string][]string{
 	"cluster/cmd/toold-cluster": {
 		"clients/go", "cluster/backup", "cluster/container", "cluster/gateway", "cluster/identity", "cluster/lease", "cluster/log", "cluster/log/natslog",
 		"cluster/log/sqlitelog", "cluster/members", "daemon/access",
-		"cluster/node", "cluster/objects", "cluster/trial", "gen/toold/v1",
+		"cluster/node", "cluster/objects", "cluster/snapshot", "cluster/trial", "gen/toold/v1",
 	},
 	"cluster/endure":    {"clients/go", "cluster/trial", "gen/toold/v1"},
 	"cluster/trial":     {"clients/go", "cluster/identity"},

@@ -25,6 +25,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Where the parts of a container are, seen from inside.
@@ -49,12 +50,17 @@ type Config struct {
 	Program string   // an executable file; it becomes /.toold/program
 	Args    []string // without the program
 	Env     []string // all of the environment but HOME and TMPDIR
+	// Lives is how long the container lives after Since, and after each later [Container.Beat]. 0: without a limit.
+	Lives time.Duration
+	Since Instant
 }
 
 // A Container is a running program with whatever it has started.
 type Container struct {
 	cmd    *exec.Cmd
 	killed atomic.Bool
+	beats  *os.File // to process 1
+	last   lastBeat
 	done   chan struct{} // closed when nothing of the container is running any more
 	err    error         // set before done is closed
 }
@@ -71,20 +77,28 @@ func Start(config Config, log *os.File) (*Container, error) {
 		return nil, err
 	}
 	defer in.Close()
+	heard, beats, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	defer heard.Close() // the container has its own
 	c := &Container{done: make(chan struct{}), cmd: &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out},
+		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out, heard},
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
 			Pdeathsig:   syscall.SIGKILL,
+			Setsid:      true, // a signal that stops the calling process and its group does not stop the container
 		},
 	}}
+	c.beats = beats
 	started := make(chan error)
 	go c.run(started)
 	err = <-started
 	_ = out.Close() // the container has its own
 	if err != nil {
+		_ = beats.Close()
 		return nil, fmt.Errorf("a container needs user namespaces, and cannot be made: %w", err)
 	}
 	if why, err := readAll(in); why != "" || err != nil {
@@ -104,6 +118,7 @@ func (c *Container) run(started chan<- error) {
 		return
 	}
 	c.err = c.cmd.Wait()
+	_ = c.beats.Close()
 	close(c.done)
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toold/toold/cluster/container"
 )
@@ -33,6 +34,11 @@ func run(t *testing.T, dir, script string, hide ...string) (string, error) {
 
 func start(t *testing.T, dir, script string, hide ...string) (*container.Container, string) {
 	t.Helper()
+	return startWith(t, dir, script, func(config *container.Config) { config.Hide = hide })
+}
+
+func startWith(t *testing.T, dir, script string, change func(*container.Config)) (*container.Container, string) {
+	t.Helper()
 	for _, name := range []string{"files", "home", "tmp", "own"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -44,10 +50,12 @@ func start(t *testing.T, dir, script string, hide ...string) (*container.Contain
 	}
 	defer log.Close()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	c, err := container.Start(container.Config{
-		Workspace: in("files"), Home: in("home"), Tmp: in("tmp"), Own: in("own"), Hide: hide,
+	config := container.Config{
+		Workspace: in("files"), Home: in("home"), Tmp: in("tmp"), Own: in("own"),
 		Program: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
-	}, log)
+	}
+	change(&config)
+	c, err := container.Start(config, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,4 +168,31 @@ func inside(t *testing.T, workspace string) (found []string) {
 		}
 	}
 	return found
+}
+
+// TestBeat: a container ends with everything in it when it gets no beat, although nothing asks it to.
+func TestBeat(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := startWith(t, dir, `trap '' TERM; setsid sh -c 'echo up >/workspace/up; exec sleep 1000' & sleep 1000`, func(config *container.Config) {
+		config.Lives, config.Since = time.Hour, container.Now()
+	})
+	waitFor(t, filepath.Join(dir, "files", "up"))
+	c.Beat(container.Now().Add(-time.Hour)) // an older one shortens nothing
+	if len(inside(t, dir+"/files")) < 3 {
+		t.Error("the container has ended")
+	}
+	c.Kill()
+
+	ended, log := startWith(t, dir, `sleep 1000`, func(config *container.Config) {
+		config.Lives, config.Since = time.Hour, container.Now().Add(-time.Hour).Add(500*time.Millisecond)
+	})
+	ended.Beat(container.Now().Add(-time.Hour).Add(time.Second))
+	<-ended.Done()
+	text, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(text), "nothing was acknowledged for 1h0m0s") || ended.Err() == nil {
+		t.Errorf("it has ended with %v, %v: %s", ended.Err(), err, text)
+	}
+	if left := inside(t, dir+"/files"); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
 }

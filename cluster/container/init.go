@@ -29,7 +29,9 @@ func Init() {
 // initMain sets the container up, starts the program, and waits for it and for the orphans that become its children.
 func initMain(text string) (code int) {
 	report := os.NewFile(3, "report") // to the process that has started the container: why it cannot be set up
+	beats := os.NewFile(4, "beats")
 	syscall.CloseOnExec(3)
+	syscall.CloseOnExec(4)
 	var config Config
 	err := json.Unmarshal([]byte(text), &config)
 	if err == nil {
@@ -51,6 +53,9 @@ func initMain(text string) (code int) {
 		return 1
 	}
 	_ = report.Close()
+	if config.Lives > 0 {
+		go supervise(beats, config.Since, config.Lives)
+	}
 	go func() {
 		for range signals {
 			_ = program.Process.Signal(syscall.SIGTERM)

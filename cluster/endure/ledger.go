@@ -5,9 +5,11 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A ledger counts the effects of calls. A command connects, sends the id of its call, and reads a line.
@@ -15,8 +17,10 @@ type ledger struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 
-	mu      sync.Mutex
-	effects map[string]int
+	mu       sync.Mutex
+	effects  map[string]int
+	running  map[string]map[string]bool // the ids of calls whose commands run, by session
+	overlaps []string
 }
 
 func openLedger() (*ledger, error) {
@@ -24,7 +28,7 @@ func openLedger() (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{listener: listener, effects: map[string]int{}}
+	l := &ledger{listener: listener, effects: map[string]int{}, running: map[string]map[string]bool{}}
 	l.serving.Go(func() {
 		for {
 			conn, err := listener.Accept()
@@ -43,10 +47,55 @@ func (l *ledger) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	l.effects[strings.TrimSpace(line)]++
-	l.mu.Unlock()
+	id := strings.TrimSpace(line)
+	l.begins(id)
+	defer l.ends(id)
 	fmt.Fprintln(conn, "noted")
+	_, _ = io.Copy(io.Discard, conn) // until the command and all that it has started have ended
+}
+
+// session returns the session of a call.
+func session(id string) string {
+	name, _, _ := strings.Cut(id, "-")
+	return name
+}
+
+// grace is how long the ledger may take to notice that a command has ended.
+const grace = 500 * time.Millisecond
+
+// begins notes a command, and those of its session that still run after the grace.
+func (l *ledger) begins(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.effects[id]++
+	others := l.running[session(id)]
+	if others == nil {
+		others = map[string]bool{}
+		l.running[session(id)] = others
+	}
+	for other := range others {
+		time.AfterFunc(grace, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if others[other] {
+				l.overlaps = append(l.overlaps, id+" began while "+other+" was running")
+			}
+		})
+	}
+	others[id] = true
+}
+
+func (l *ledger) ends(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.running[session(id)], id)
+}
+
+// overlapping describes the calls that began while another one of their session was running.
+func (l *ledger) overlapping() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.overlaps
 }
 
 // command is a bash command that has one effect for a call, and then takes so many seconds.

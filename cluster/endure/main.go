@@ -5,7 +5,8 @@
 // result for each call, and each record once.
 //
 // A ledger outside the cluster counts effects: each call is a command that
-// reports its id to the ledger and waits for the answer.
+// reports its id to the ledger and waits for the answer. With -strict no two calls of a session may overlap, as
+// the ledger sees them, since a call runs for as long as its connection is open.
 package main
 
 import (
@@ -26,15 +27,16 @@ func main() {
 	length := flag.Duration("for", 10*time.Minute, "how long")
 	seed := flag.Uint64("seed", rand.Uint64(), "seed of the faults")
 	clients := flag.Int("clients", 6, "how many sessions")
+	strict := flag.Bool("strict", false, "give workspaces strict effects, and count calls of a session that overlap")
 	keep := flag.Bool("keep", false, "keep the directory with logs")
 	flag.Parse()
-	if err := endure(*length, *seed, *clients, *keep); err != nil {
+	if err := endure(*length, *seed, *clients, *strict, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "endure:", err)
 		os.Exit(1)
 	}
 }
 
-func endure(length time.Duration, seed uint64, clients int, keep bool) error {
+func endure(length time.Duration, seed uint64, clients int, strict, keep bool) error {
 	dir, err := os.MkdirTemp("", "endure")
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func endure(length time.Duration, seed uint64, clients int, keep bool) error {
 	ctx := context.Background()
 	users := []string{"alice", "bob"}
 	cluster, err := trial.Start(ctx, trial.Config{
-		Dir: dir, Program: programs["toold-cluster"], Toold: programs["toold"], Servers: 3, Nodes: 3, Gateways: 2, Users: users, Cuttable: true,
+		Dir: dir, Program: programs["toold-cluster"], Toold: programs["toold"], Servers: 3, Nodes: 3, Gateways: 2, Users: users, Cuttable: true, Strict: strict,
 	})
 	defer cluster.Stop()
 	if err != nil {
@@ -78,14 +80,14 @@ func endure(length time.Duration, seed uint64, clients int, keep bool) error {
 	if err := f.heal(); err != nil {
 		return err
 	}
-	return verdict(ctx, all, ledger, &f)
+	return verdict(ctx, all, ledger, &f, strict)
 }
 
 // mostShown is how many broken promises of a session are printed.
 const mostShown = 10
 
 // verdict holds everything against the promises.
-func verdict(ctx context.Context, all []*client, ledger *ledger, f *faults) error {
+func verdict(ctx context.Context, all []*client, ledger *ledger, f *faults, strict bool) error {
 	var calls, wrong int
 	outcomes := map[string]int{}
 	for _, c := range all {
@@ -104,6 +106,14 @@ func verdict(ctx context.Context, all []*client, ledger *ledger, f *faults) erro
 	for id, n := range ledger.twice() {
 		wrong++
 		fmt.Printf("WRONG: the call %s has had %d effects\n", id, n)
+	}
+	overlaps := ledger.overlapping()
+	for _, text := range overlaps[:min(len(overlaps), mostShown)] {
+		fmt.Println("overlap:", text)
+	}
+	fmt.Printf("%d calls began while an earlier call of their session was running\n", len(overlaps))
+	if strict {
+		wrong += len(overlaps)
 	}
 	fmt.Printf("%d faults: %v\n%d calls: %v; %d effects\n", f.count, f.kinds, calls, outcomes, ledger.total())
 	if wrong > 0 {

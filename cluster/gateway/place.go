@@ -26,8 +26,8 @@ const (
 	longestPause = time.Second
 )
 
-// passedOn is the metadata of a client that a node gets: that of a trace.
-var passedOn = []string{"traceparent", "tracestate"}
+// passedOn is the metadata of a client that a node gets: that of a trace, and what a new workspace is created with.
+var passedOn = append([]string{"traceparent", "tracestate"}, identity.CreationKeys...)
 
 // A search is for the node that serves one call.
 type search struct {

@@ -112,7 +112,7 @@ func (g *Gateway) correct(c call, session string, err error) {
 	switch reasonOf(err) {
 	case "unknown_session":
 		g.index.forget(c.principal, session)
-	case workspaceDeleted:
+	case workspaceDeleted, "source_not_allowed", "clone_failed", "unknown_snapshot", "invalid_creation": // nothing has begun
 		g.index.remove(c.principal, c.workspace, session)
 	}
 }

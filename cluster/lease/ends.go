@@ -67,7 +67,7 @@ func Restored(ctx context.Context, store Store, w log.Workspace) error {
 // Delete replaces a workspace's log by a mark, which stays so that the owner of before is fenced, whenever it appends again.
 func Delete(ctx context.Context, store Store, w log.Workspace) error {
 	return act(ctx, store, w, deleter, func(l *Lease) error {
-		l.writer.snapshot = nil
+		l.writer.snapshot, l.writer.creation = nil, nil
 		err := l.do(ctx, func() { l.chain.add(l.writer.owned(true)) })
 		return errors.Join(err, l.Base(ctx))
 	})

@@ -143,6 +143,12 @@ func (l *Lease) Append(ctx context.Context, payloads ...[]byte) error {
 	})
 }
 
+// Prove appends a segment without payloads, and so returns nil only if the workspace was this lease's at some time since
+// Prove was called. A read proves nothing: its answer may be outdated.
+func (l *Lease) Prove(ctx context.Context) error {
+	return l.do(ctx, func() { l.chain.add(l.writer.changes(nil)) })
+}
+
 // Base stores payloads that replace all before, and removes what is older from the log
 // and from the object store. If only the removal fails it returns nil: the next Base of this
 // lease removes it.

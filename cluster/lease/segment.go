@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// format is the only version of segments so far.
-	format = 1
+	// format is the version of segments without a creation, withCreation of those with one: what a node that does not know
+	// creations does with such a workspace would break what it was created for.
+	format       = 1
+	withCreation = 2
 	// partBytes is how much of payloads a segment takes: what remains is for its
 	// other fields, which are names and a few numbers.
 	partBytes = log.MaxSegment - 64<<10
@@ -59,8 +61,8 @@ func decode(data []byte) (*clusterv1.Segment, error) {
 	if err := proto.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%w: a segment cannot be read", ErrFormat)
 	}
-	if s.GetFormat() != format {
-		return nil, fmt.Errorf("%w: a segment has format %d, this node knows %d", ErrFormat, s.GetFormat(), format)
+	if s.GetFormat() < format || s.GetFormat() > withCreation {
+		return nil, fmt.Errorf("%w: a segment has format %d, this node knows %d to %d", ErrFormat, s.GetFormat(), format, withCreation)
 	}
 	if fault := check(s); fault != "" {
 		return nil, fmt.Errorf("%w: a segment has %s", ErrFormat, fault)
@@ -87,6 +89,8 @@ func check(s *clusterv1.Segment) string {
 		return "no principal or no workspace"
 	case k == kindSnapshot && s.GetSnapshot() == nil:
 		return "no snapshot"
+	case (s.GetCreation() != nil) != (s.GetFormat() == withCreation):
+		return "a creation that does not belong to its format"
 	}
 	for _, p := range s.GetPayloads() {
 		if b := p.GetBlob(); b != nil && len(b.GetDigest()) != sha256.Size {
@@ -108,6 +112,7 @@ type writer struct {
 	previous []byte // the hash of the segment before, nil: none
 	payloads uint64 // of CHANGES so far
 	snapshot *clusterv1.Snapshot
+	creation *clusterv1.Creation
 }
 
 // next completes a segment and returns its link.
@@ -116,6 +121,9 @@ func (w *writer) next(s *clusterv1.Segment) link {
 	s.Previous, s.FirstPayload = w.previous, w.payloads
 	if s.Kind == kindOwned || s.Kind == kindBase {
 		s.Principal, s.Workspace = w.w.Principal, w.w.Name
+		if w.creation != nil {
+			s.Format, s.Creation = withCreation, w.creation
+		}
 	}
 	data, err := proto.Marshal(s)
 	if err != nil {

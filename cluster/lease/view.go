@@ -157,6 +157,7 @@ type reader struct {
 	diverged log.Pos
 	count    uint64
 	snapshot *clusterv1.Snapshot
+	creation *clusterv1.Creation
 	payloads []stored
 
 	parts []stored // of a group or base whose last part has not been read
@@ -212,7 +213,7 @@ func (r *reader) diverge(at log.Pos) {
 func (r *reader) apply(at log.Pos, seg *clusterv1.Segment) {
 	switch seg.GetKind() {
 	case kindOwned:
-		r.owner, r.released = seg.GetOwner(), false
+		r.owner, r.released, r.creation = seg.GetOwner(), false, seg.GetCreation()
 		if seg.GetDiverged() {
 			r.diverged = 0
 		}
@@ -252,7 +253,7 @@ func (r *reader) collect(at log.Pos, seg *clusterv1.Segment) {
 		r.payloads = append(r.payloads, r.parts...)
 		return
 	}
-	r.payloads, r.snapshot, r.diverged = r.parts, seg.GetSnapshot(), 0
+	r.payloads, r.snapshot, r.creation, r.diverged = r.parts, seg.GetSnapshot(), seg.GetCreation(), 0
 	r.links = append([]link(nil), r.links[r.start:]...)
 }
 
@@ -265,7 +266,7 @@ func (r *reader) chain() chain {
 
 // writer returns the writer of the next owner.
 func (r *reader) writer(owner string, newID func() []byte) writer {
-	w := writer{w: r.w, owner: owner, epoch: r.epoch + 1, newID: newID, room: partBytes, payloads: r.count, snapshot: r.snapshot}
+	w := writer{w: r.w, owner: owner, epoch: r.epoch + 1, newID: newID, room: partBytes, payloads: r.count, snapshot: r.snapshot, creation: r.creation}
 	if n := len(r.links); n > 0 {
 		w.previous = r.links[n-1].hash[:]
 	}

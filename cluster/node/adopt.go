@@ -60,6 +60,7 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if owner := view.Owner(); owner != "" && owner != u.node.Name && !view.Released() && u.node.Alive(owner) {
 		return nil, &OwnerError{owner}
 	}
+	view.Create(u.creation)
 	current := u.current(view)
 	saved, is := view.Snapshot()
 	u.saved = saved.Reference
@@ -74,13 +75,23 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	filled := !current && hasOrigin(view)
+	if filled { // before it is taken: if that fails, nothing has begun
+		if err := u.fetch(ctx, view); err != nil {
+			return nil, err
+		}
+	}
 	l, err := view.Take(ctx, u.node.Name)
 	if fenced, is := errors.AsType[*lease.Fenced](err); is {
 		return nil, &OwnerError{fenced.Owner} // another was faster
 	} else if err != nil {
 		return nil, err
 	}
-	if err := u.prepare(ctx, view, l, current); err != nil {
+	u.strict = view.Creation().StrictEffects
+	if err := u.awaitPredecessor(ctx, view); err != nil {
+		return nil, err
+	}
+	if err := u.prepare(ctx, view, l, current, filled); err != nil {
 		// The workspace stays this node's, which tries again when it is asked, if only it has the newest files.
 		if !current {
 			err = errors.Join(err, l.Release(ctx))
@@ -91,11 +102,13 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 }
 
 // prepare makes the unit's directory what the view describes.
-func (u *unit) prepare(ctx context.Context, view *lease.View, l *lease.Lease, current bool) error {
+func (u *unit) prepare(ctx context.Context, view *lease.View, l *lease.Lease, current, filled bool) error {
 	older := false // whether the files are older than the log
 	if !current {
 		saved, is := view.Snapshot()
 		older = view.Count() > 0 && (view.Restored() || !is || saved.Payloads != view.Count())
+	}
+	if !current && !filled {
 		if err := u.fetch(ctx, view); err != nil {
 			return fmt.Errorf("the workspace's files cannot be fetched: %w", err)
 		}
@@ -176,7 +189,7 @@ func (u *unit) note(name string, value any) error {
 	return os.Rename(u.in(name+".new"), u.in(name))
 }
 
-// fetch replaces the files by those of the last snapshot.
+// fetch replaces the files by those of the last snapshot, or by those that the workspace begins with.
 func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 	root, err := u.openDir()
 	if err != nil {
@@ -190,6 +203,9 @@ func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 	}
 	if saved, is := view.Snapshot(); is {
 		return snapshot.Load(ctx, u.objects, saved.Reference, u.dir, kept)
+	}
+	if hasOrigin(view) {
+		return u.fill(ctx, view.Creation())
 	}
 	return nil
 }
@@ -282,103 +298,3 @@ func (a applier) all(store *journal.Store, request *tooldv1.AppendChangesRequest
 	}
 	return nil
 }
-
-// A log with less than this since its last base is read as it is.
-const (
-	fewSegments = 64
-	fewBytes    = 1 << 20
-)
-
-// shorten stores a base if the log has become long. The daemon has ended.
-func (u *unit) shorten(ctx context.Context) error {
-	for _, name := range []string{"own/state", journalName} {
-		if info, err := os.Lstat(u.in(name)); err != nil || !info.IsDir() {
-			return errors.Join(err, fmt.Errorf("%s is not a directory any more", name))
-		}
-	}
-	if segments, bytes, _ := u.lease.Held(); segments < fewSegments && bytes < fewBytes {
-		return nil
-	}
-	return u.base(ctx, u.lease)
-}
-
-// base stores the journal as it is in the place of what the log has. No daemon runs.
-func (u *unit) base(ctx context.Context, l *lease.Lease) error {
-	store, err := journal.Open(filepath.Join(u.dir, journalName), journal.Config{Unsynced: true})
-	if err != nil {
-		return err
-	}
-	var payloads [][]byte
-	for change, failed := range store.Export() {
-		if err = failed; err != nil {
-			break
-		}
-		var payload []byte
-		if payload, err = proto.Marshal(&tooldv1.AppendChangesRequest{Epoch: store.Epoch(), Changes: []*tooldv1.JournalChange{mirror.Encode(change)}}); err != nil {
-			break
-		}
-		payloads = append(payloads, payload)
-	}
-	if err = errors.Join(err, store.Close()); err != nil {
-		return err
-	}
-	return l.Base(ctx, payloads...)
-}
-
-// save stores the workspace's files, if something has happened since the last snapshot. Nothing changes them meanwhile.
-func (u *unit) save(ctx context.Context) error {
-	if u.saved != "" && u.mirror.appended() == u.savedAt {
-		return nil
-	}
-	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
-	u.node.counters.saved(err)
-	if err != nil {
-		return err
-	}
-	if err := u.lease.Snapshot(ctx, reference); err != nil {
-		return err
-	}
-	u.replace(ctx, reference)
-	return nil
-}
-
-// replace notes the last snapshot, and deletes the one before, which the log no longer names.
-func (u *unit) replace(ctx context.Context, reference string) {
-	if u.saved != "" && u.saved != reference {
-		if err := snapshot.Delete(ctx, u.objects, u.saved); err != nil {
-			u.log.Warn("a snapshot that is not needed any more could not be deleted", zap.String("snapshot", u.saved), zap.Error(err))
-		}
-	}
-	u.saved = reference
-}
-
-// saveAtRest stores the files while the daemon runs, if something has happened since the last snapshot and no call and
-// no task is under way. If one begins meanwhile the snapshot is dropped.
-func (u *unit) saveAtRest() {
-	before := u.mirror.appended()
-	if before == u.savedAt || !u.atRest(u.lost) || u.mirror.appended() != before {
-		return
-	}
-	reference, err := snapshot.Save(u.lost, u.objects, u.dir, kept)
-	u.node.counters.saved(err)
-	if err != nil {
-		u.log.Warn("the workspace's files could not be stored", zap.Error(err))
-		return
-	}
-	u.mirror.between(func() {
-		if u.mirror.count != before {
-			err = errOvertaken
-		} else {
-			err = u.lease.Snapshot(u.lost, reference) // also of the same files: it says that nothing since then is lost
-		}
-	})
-	switch {
-	case err == nil:
-		u.replace(u.lost, reference)
-		u.savedAt = before
-	case errors.Is(err, errOvertaken) && reference != u.saved: // after another error the log may name it
-		_ = snapshot.Delete(u.lost, u.objects, reference) // nothing names it
-	}
-}
-
-var errOvertaken = errors.New("a call has begun while the files were stored")

@@ -18,6 +18,7 @@ import (
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/relay"
+	"github.com/toold/toold/cluster/snapshot"
 	"github.com/toold/toold/daemon/apierror"
 	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -70,9 +71,16 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	case method == tooldv1.DaemonService_Shutdown_FullMethodName, method == tooldv1.DaemonService_Upgrade_FullMethodName:
 		return apierror.New(codes.PermissionDenied, "shutdown_refused", "A node's daemons are neither ended nor upgraded by clients.")
 	}
+	creation, err := CreationIn(stream.Context())
+	if err == nil {
+		err = CheckOrigin(creation, n.sources())
+	}
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, method)
+	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, creation, method)
 	if err != nil {
 		n.Logger.Debug("an RPC was not accepted", zap.String("method", method), zap.Error(err))
 		return refusal(err)
@@ -92,7 +100,12 @@ func refusal(err error) error {
 	if owner, is := errors.AsType[*OwnerError](err); is {
 		return identity.NotOwner(owner.Owner)
 	}
+	if refused, is := errors.AsType[*apierror.Error](err); is {
+		return refused
+	}
 	switch {
+	case errors.Is(err, snapshot.ErrUnknown):
+		return apierror.NotFoundf("unknown_snapshot", "", "The workspace was not created: %v.", err)
 	case errors.Is(err, ErrDraining):
 		return apierror.New(codes.Unavailable, reasonDraining, "The node is being drained.")
 	case errors.Is(err, ErrDeleted):

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -33,6 +35,8 @@ type mirrorServer struct {
 	group       uint64                     // of the last request that was stored; guarded by turn, as count
 	count       uint64                     // requests that were stored
 	interrupted func(session, call string) // nil: nobody asks
+
+	container atomic.Pointer[container.Container] // lives by what is appended; nil: it does not
 
 	mu    sync.Mutex // guards the rest
 	since time.Time  // when the request that is under way came; zero: none is
@@ -96,6 +100,16 @@ func peer(conn *net.UnixConn) (pid int32) {
 	return pid
 }
 
+// beat has a container live by what is appended.
+func (m *mirrorServer) beat(c *container.Container) { m.container.Store(c) }
+
+// acknowledged notes that an append was, and when it was begun.
+func (m *mirrorServer) acknowledged(begun container.Instant) {
+	if c := m.container.Load(); c != nil {
+		c.Beat(begun)
+	}
+}
+
 // stop ends the server.
 func (m *mirrorServer) stop() {
 	m.server.Stop()
@@ -127,10 +141,11 @@ func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []b
 	if request.GetGroup() <= m.group {
 		return nil
 	}
-	begun := time.Now()
+	begun, instant := time.Now(), container.Now()
 	if err := m.lease.Append(m.lost, payload); err != nil { // not the request's context: the daemon waits for as long as it lives
 		return err
 	}
+	m.acknowledged(instant)
 	m.group = request.GetGroup()
 	m.count++
 	m.counters.appends.Add(1)

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/cluster/container"
+	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/objects"
@@ -51,6 +52,14 @@ type Config struct {
 	Snapshots time.Duration
 	// Verify is how often the log is asked whether a workspace in which nothing happens is still the node's. 0: 1 min.
 	Verify time.Duration
+	// Sources are the Git repositories from which workspaces may be created: URLs and absolute paths, and what they begin with if
+	// they end with a slash. Empty: none.
+	Sources []string
+	// Strict has workspaces that begin here have strict effects, also where their client does not ask for that.
+	Strict bool
+	// StrictLives is how long what runs in a workspace with strict effects lives without an append that is acknowledged, and StrictWait
+	// how long a node that takes it over waits. They are the same on all nodes. 0: the constants of the same names.
+	StrictLives, StrictWait time.Duration
 	// Keep is how long the node keeps the directory of a workspace that it has given up, in case it gets it again. 0: 7 days.
 	Keep time.Duration
 	// Tidy is how often the node looks for directories that it does not need any more. 0: 1 h.
@@ -80,7 +89,7 @@ func Open(config Config) (*Node, error) {
 	for _, d := range []struct {
 		into  *time.Duration
 		usual time.Duration
-	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}, {&config.Verify, time.Minute}, {&config.Keep, 7 * 24 * time.Hour}, {&config.Tidy, time.Hour}} {
+	}{{&config.Idle, 5 * time.Minute}, {&config.Outage, 10 * time.Minute}, {&config.Drain, 30 * time.Second}, {&config.Snapshots, 2 * time.Second}, {&config.Verify, time.Minute}, {&config.Keep, 7 * 24 * time.Hour}, {&config.Tidy, time.Hour}, {&config.StrictLives, StrictLives}, {&config.StrictWait, StrictWait}} {
 		if *d.into == 0 {
 			*d.into = d.usual
 		}
@@ -222,9 +231,9 @@ var ErrDraining = errors.New("the node is being drained and takes no workspaces"
 var ErrDeleted = errors.New("the workspace was deleted")
 
 // open opens an RPC to the daemon of a workspace, which the node takes over if need be. ctx ends the RPC.
-func (n *Node) open(ctx context.Context, w log.Workspace, method string) (grpc.ClientStream, error) {
+func (n *Node) open(ctx context.Context, w log.Workspace, c lease.Creation, method string) (grpc.ClientStream, error) {
 	for {
-		u, err := n.unit(w)
+		u, err := n.unit(w, c)
 		if err != nil {
 			return nil, err
 		}
@@ -252,8 +261,8 @@ func (n *Node) open(ctx context.Context, w log.Workspace, method string) (grpc.C
 // endTime is how long a daemon that does not answer may take to end, beyond what it is given to end its calls.
 const endTime = time.Minute
 
-// unit returns the unit of a workspace, and begins to take it over if it is not here.
-func (n *Node) unit(w log.Workspace) (*unit, error) {
+// unit returns the unit of a workspace, and begins to take it over if it is not here. c is what it is created with if it is new.
+func (n *Node) unit(w log.Workspace, c lease.Creation) (*unit, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if u := n.units[w]; u != nil {
@@ -262,7 +271,8 @@ func (n *Node) unit(w log.Workspace) (*unit, error) {
 	if n.draining.Load() {
 		return nil, ErrDraining
 	}
-	u := newUnit(n, w)
+	c.StrictEffects = c.StrictEffects || n.Strict
+	u := newUnit(n, w, c)
 	n.units[w] = u
 	n.working.Go(u.live)
 	return u, nil

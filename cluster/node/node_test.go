@@ -113,8 +113,9 @@ func shortDir(t *testing.T) string {
 // A machine is a node that serves.
 type machine struct {
 	*node.Node
-	c    *cluster
-	conn *grpc.ClientConn
+	c       *cluster
+	conn    *grpc.ClientConn
+	creates metadata.MD // what new workspaces are created with
 }
 
 func (c *cluster) start(name string, change ...func(*node.Config)) *machine {
@@ -168,7 +169,7 @@ func (m *machine) sign(ctx context.Context, method string) context.Context {
 	if err != nil {
 		m.c.t.Error(err)
 	}
-	return metadata.NewOutgoingContext(ctx, md)
+	return metadata.NewOutgoingContext(ctx, metadata.Join(md, m.creates))
 }
 
 // A talk is an attached stream.

@@ -43,6 +43,8 @@ type unit struct {
 	lost    context.Context // ends when the unit is to end at once
 	kill    context.CancelFunc
 
+	creation   lease.Creation // what it is created with, if it is new
+	strict     bool           // it has strict effects; set when it is adopted
 	lease      *lease.Lease
 	mirror     *mirrorServer
 	container  *container.Container
@@ -57,10 +59,10 @@ type unit struct {
 	asked  chan struct{} // closed when it is to be given up
 }
 
-func newUnit(n *Node, w log.Workspace) *unit {
+func newUnit(n *Node, w log.Workspace, c lease.Creation) *unit {
 	own := objects.Below(n.Objects, w.ID()+"/")
 	u := &unit{
-		node: n, w: w, dir: filepath.Join(n.Dir, w.ID()), objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
+		node: n, w: w, creation: c, dir: filepath.Join(n.Dir, w.ID()), objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
 		ready: make(chan struct{}), gone: make(chan struct{}), ending: make(chan struct{}), asked: make(chan struct{}),
 	}
 	u.lost, u.kill = context.WithCancel(n.lost)
@@ -164,8 +166,13 @@ func (u *unit) start() error {
 		return err
 	}
 	defer output.Close() // the container has its own
+	lives, since, err := u.lives()
+	if err != nil {
+		return err
+	}
 	run := container.Own + "/run/"
 	u.container, err = container.Start(container.Config{
+		Lives: lives, Since: since,
 		Workspace: u.in("files"), Home: u.in("home"), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
 		Args: []string{
 			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", container.Own + "/state", "--root", container.Workspace,
@@ -175,6 +182,10 @@ func (u *unit) start() error {
 	}, output)
 	if err != nil {
 		return err
+	}
+	if u.strict {
+		u.mirror.beat(u.container)
+		u.node.working.Go(func() { u.proveOwnership(u.container.Done()) })
 	}
 	socket := u.in("own/run/toold.sock")
 	u.conn, err = grpc.NewClient("passthrough:///toold", grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket is in a directory of mode 0700

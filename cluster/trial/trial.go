@@ -42,6 +42,7 @@ type Config struct {
 	Gateways int
 	Users    []string
 	Idle     time.Duration // of a workspace; 0: the default
+	Strict   bool          // workspaces have strict effects
 	// Cuttable puts a proxy between each node and NATS, for Cut.
 	Cuttable bool
 }
@@ -178,6 +179,9 @@ func (c *Cluster) plan(ports []int) error {
 		}, common...)
 		if os.Geteuid() == 0 {
 			args = append(args, "--allow-root")
+		}
+		if c.Strict {
+			args = append(args, "--strict-effects")
 		}
 		if c.Idle > 0 {
 			args = append(args, "--idle", c.Idle.String())

@@ -29,8 +29,8 @@ const (
 	backupIndex   = "index.jsonl"
 )
 
-// withStores connects an administrator with NATS and the object store, and runs do.
-func (a *admin) withStores(ctx context.Context, do func(js jetstream.JetStream, place backup.Place) error) error {
+// withLog connects an administrator with NATS, and runs do.
+func (a *admin) withLog(do func(js jetstream.JetStream, l log.Log) error) error {
 	id, err := identity.Load(a.certs, identity.Admin, a.name)
 	if err != nil {
 		return err
@@ -40,13 +40,20 @@ func (a *admin) withStores(ctx context.Context, do func(js jetstream.JetStream, 
 		return err
 	}
 	defer conn.Close()
-	opening, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	store, err := a.objectStore(opening, js)
-	if err != nil {
-		return fmt.Errorf("the object store %s cannot be opened: %w", a.objects, err)
-	}
-	return do(js, backup.Place{Log: a.log(js), Objects: store})
+	return do(js, a.log(js))
+}
+
+// withStores connects an administrator with NATS and the object store, and runs do.
+func (a *admin) withStores(ctx context.Context, do func(js jetstream.JetStream, place backup.Place) error) error {
+	return a.withLog(func(js jetstream.JetStream, l log.Log) error {
+		opening, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		store, err := a.objectStore(opening, js)
+		if err != nil {
+			return fmt.Errorf("the object store %s cannot be opened: %w", a.objects, err)
+		}
+		return do(js, backup.Place{Log: l, Objects: store})
+	})
 }
 
 // openBackup opens the directory of a backup. The caller closes the log.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/toold/toold/cluster/gateway"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
+	"github.com/toold/toold/cluster/node"
 	"github.com/toold/toold/cluster/objects"
 )
 
@@ -41,6 +43,11 @@ func deleteCommand() *cobra.Command {
 // was never begun.
 func remove(ctx context.Context, js jetstream.JetStream, place backup.Place, w log.Workspace, reuse bool) error {
 	store := lease.Store{Log: place.Log}
+	view, err := lease.Open(ctx, store, w)
+	if err != nil {
+		return err
+	}
+	strict := view.Creation().StrictEffects && !view.Released()
 	missing := lease.Delete(ctx, store, w)
 	if missing != nil && !errors.Is(missing, lease.ErrNone) {
 		return missing
@@ -61,6 +68,9 @@ func remove(ctx context.Context, js jetstream.JetStream, place backup.Place, w l
 	}
 	if err != nil || !reuse {
 		return err
+	}
+	if strict {
+		<-time.After(node.StrictWait) // what its owner runs has ended then
 	}
 	return lease.Renew(ctx, store, w)
 }

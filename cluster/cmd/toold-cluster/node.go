@@ -31,8 +31,8 @@ type nodeFlags struct {
 	common
 	name, listen, advertise, data, toold string
 	idle, outage, drain, keep            time.Duration
-	monitors                             []string
-	allowRoot                            bool
+	monitors, sources                    []string
+	allowRoot, strict                    bool
 }
 
 func nodeCommand() *cobra.Command {
@@ -56,6 +56,8 @@ func nodeCommand() *cobra.Command {
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "how long running calls may take when the node is drained")
 	flags.DurationVar(&f.keep, "keep", 7*24*time.Hour, "how long the files of a workspace that was given up are kept here, for its next use")
 	flags.StringSliceVar(&f.monitors, "nats-monitor", nil, "monitoring addresses of NATS servers, such as http://127.0.0.1:8222: the node does not begin unless they sync each write")
+	flags.StringSliceVar(&f.sources, "source", nil, "Git repositories from which users may create workspaces: a URL or an absolute path, or what they begin with, with a slash at its end")
+	flags.BoolVar(&f.strict, "strict-effects", false, "give strict effects to all workspaces that begin here")
 	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
 	flags.StringVar(&f.metrics, "metrics", "", metricsFlag)
 	_ = cmd.MarkFlagRequired("name")
@@ -103,7 +105,7 @@ func (f *nodeFlags) run() error {
 	defer view.Close()
 	settings := node.Config{
 		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js), Alive: func(name string) bool { return !view.Suspect(name) },
-		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep,
+		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict,
 	}
 	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
 		return err

@@ -89,7 +89,7 @@ func (SegmentKind) EnumDescriptor() ([]byte, []int) {
 // Segment is one element of a workspace's log.
 type Segment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version of this format: 1. A node that does not know it does not read on.
+	// The version of this format: 1, or 2 with a creation. A node that does not know it does not read on.
 	Format uint32 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
 	// Each owner has an epoch of its own, one higher than that of the owner before.
 	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -113,7 +113,9 @@ type Segment struct {
 	// In SNAPSHOT, and in the parts of a BASE if there has been one.
 	Snapshot *Snapshot `protobuf:"bytes,13,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	// In OWNED: the owner has found that segments before this one are missing.
-	Diverged      bool `protobuf:"varint,14,opt,name=diverged,proto3" json:"diverged,omitempty"`
+	Diverged bool `protobuf:"varint,14,opt,name=diverged,proto3" json:"diverged,omitempty"`
+	// In OWNED and in the parts of a BASE, if the workspace was created with something.
+	Creation      *Creation `protobuf:"bytes,15,opt,name=creation,proto3" json:"creation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +248,86 @@ func (x *Segment) GetDiverged() bool {
 	return false
 }
 
+func (x *Segment) GetCreation() *Creation {
+	if x != nil {
+		return x.Creation
+	}
+	return nil
+}
+
+// Creation is what a workspace was created with.
+type Creation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An owner without contact to the log ends what runs in the workspace, and the next one waits for that.
+	StrictEffects bool `protobuf:"varint,1,opt,name=strict_effects,json=strictEffects,proto3" json:"strict_effects,omitempty"`
+	// The files that it begins with: at most one of a Git repository and a snapshot.
+	Git string `protobuf:"bytes,2,opt,name=git,proto3" json:"git,omitempty"`
+	// What of the repository: a branch, a tag or a commit. Empty: its default branch.
+	GitRef string `protobuf:"bytes,3,opt,name=git_ref,json=gitRef,proto3" json:"git_ref,omitempty"`
+	// The name of a snapshot that an administrator has named.
+	Snapshot      string `protobuf:"bytes,4,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Creation) Reset() {
+	*x = Creation{}
+	mi := &file_cluster_v1_segment_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Creation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Creation) ProtoMessage() {}
+
+func (x *Creation) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_v1_segment_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Creation.ProtoReflect.Descriptor instead.
+func (*Creation) Descriptor() ([]byte, []int) {
+	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Creation) GetStrictEffects() bool {
+	if x != nil {
+		return x.StrictEffects
+	}
+	return false
+}
+
+func (x *Creation) GetGit() string {
+	if x != nil {
+		return x.Git
+	}
+	return ""
+}
+
+func (x *Creation) GetGitRef() string {
+	if x != nil {
+		return x.GitRef
+	}
+	return ""
+}
+
+func (x *Creation) GetSnapshot() string {
+	if x != nil {
+		return x.Snapshot
+	}
+	return ""
+}
+
 type Payload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -259,7 +341,7 @@ type Payload struct {
 
 func (x *Payload) Reset() {
 	*x = Payload{}
-	mi := &file_cluster_v1_segment_proto_msgTypes[1]
+	mi := &file_cluster_v1_segment_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +353,7 @@ func (x *Payload) String() string {
 func (*Payload) ProtoMessage() {}
 
 func (x *Payload) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_v1_segment_proto_msgTypes[1]
+	mi := &file_cluster_v1_segment_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +366,7 @@ func (x *Payload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Payload.ProtoReflect.Descriptor instead.
 func (*Payload) Descriptor() ([]byte, []int) {
-	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{1}
+	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Payload) GetBody() isPayload_Body {
@@ -341,7 +423,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_cluster_v1_segment_proto_msgTypes[2]
+	mi := &file_cluster_v1_segment_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +435,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_v1_segment_proto_msgTypes[2]
+	mi := &file_cluster_v1_segment_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +448,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{2}
+	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Blob) GetDigest() []byte {
@@ -395,7 +477,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_cluster_v1_segment_proto_msgTypes[3]
+	mi := &file_cluster_v1_segment_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -407,7 +489,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_v1_segment_proto_msgTypes[3]
+	mi := &file_cluster_v1_segment_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -420,7 +502,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{3}
+	return file_cluster_v1_segment_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Snapshot) GetReference() string {
@@ -442,7 +524,7 @@ var File_cluster_v1_segment_proto protoreflect.FileDescriptor
 const file_cluster_v1_segment_proto_rawDesc = "" +
 	"\n" +
 	"\x18cluster/v1/segment.proto\x12\n" +
-	"cluster.v1\"\xbb\x03\n" +
+	"cluster.v1\"\xed\x03\n" +
 	"\aSegment\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -458,7 +540,13 @@ const file_cluster_v1_segment_proto_rawDesc = "" +
 	"\tprincipal\x18\v \x01(\tR\tprincipal\x12\x1c\n" +
 	"\tworkspace\x18\f \x01(\tR\tworkspace\x120\n" +
 	"\bsnapshot\x18\r \x01(\v2\x14.cluster.v1.SnapshotR\bsnapshot\x12\x1a\n" +
-	"\bdiverged\x18\x0e \x01(\bR\bdiverged\"O\n" +
+	"\bdiverged\x18\x0e \x01(\bR\bdiverged\x120\n" +
+	"\bcreation\x18\x0f \x01(\v2\x14.cluster.v1.CreationR\bcreation\"x\n" +
+	"\bCreation\x12%\n" +
+	"\x0estrict_effects\x18\x01 \x01(\bR\rstrictEffects\x12\x10\n" +
+	"\x03git\x18\x02 \x01(\tR\x03git\x12\x17\n" +
+	"\agit_ref\x18\x03 \x01(\tR\x06gitRef\x12\x1a\n" +
+	"\bsnapshot\x18\x04 \x01(\tR\bsnapshot\"O\n" +
 	"\aPayload\x12\x14\n" +
 	"\x04data\x18\x01 \x01(\fH\x00R\x04data\x12&\n" +
 	"\x04blob\x18\x02 \x01(\v2\x10.cluster.v1.BlobH\x00R\x04blobB\x06\n" +
@@ -490,24 +578,26 @@ func file_cluster_v1_segment_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_v1_segment_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_v1_segment_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_cluster_v1_segment_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_cluster_v1_segment_proto_goTypes = []any{
 	(SegmentKind)(0), // 0: cluster.v1.SegmentKind
 	(*Segment)(nil),  // 1: cluster.v1.Segment
-	(*Payload)(nil),  // 2: cluster.v1.Payload
-	(*Blob)(nil),     // 3: cluster.v1.Blob
-	(*Snapshot)(nil), // 4: cluster.v1.Snapshot
+	(*Creation)(nil), // 2: cluster.v1.Creation
+	(*Payload)(nil),  // 3: cluster.v1.Payload
+	(*Blob)(nil),     // 4: cluster.v1.Blob
+	(*Snapshot)(nil), // 5: cluster.v1.Snapshot
 }
 var file_cluster_v1_segment_proto_depIdxs = []int32{
 	0, // 0: cluster.v1.Segment.kind:type_name -> cluster.v1.SegmentKind
-	2, // 1: cluster.v1.Segment.payloads:type_name -> cluster.v1.Payload
-	4, // 2: cluster.v1.Segment.snapshot:type_name -> cluster.v1.Snapshot
-	3, // 3: cluster.v1.Payload.blob:type_name -> cluster.v1.Blob
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	3, // 1: cluster.v1.Segment.payloads:type_name -> cluster.v1.Payload
+	5, // 2: cluster.v1.Segment.snapshot:type_name -> cluster.v1.Snapshot
+	2, // 3: cluster.v1.Segment.creation:type_name -> cluster.v1.Creation
+	4, // 4: cluster.v1.Payload.blob:type_name -> cluster.v1.Blob
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_cluster_v1_segment_proto_init() }
@@ -515,7 +605,7 @@ func file_cluster_v1_segment_proto_init() {
 	if File_cluster_v1_segment_proto != nil {
 		return
 	}
-	file_cluster_v1_segment_proto_msgTypes[1].OneofWrappers = []any{
+	file_cluster_v1_segment_proto_msgTypes[2].OneofWrappers = []any{
 		(*Payload_Data)(nil),
 		(*Payload_Blob)(nil),
 	}
@@ -525,7 +615,7 @@ func file_cluster_v1_segment_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_v1_segment_proto_rawDesc), len(file_cluster_v1_segment_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,135 @@
+// What a new workspace begins with: the files of a Git repository, or of a snapshot that an administrator has named.
+
+package node
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/toold/toold/cluster/container"
+	"github.com/toold/toold/cluster/identity"
+	"github.com/toold/toold/cluster/lease"
+	"github.com/toold/toold/cluster/snapshot"
+	"github.com/toold/toold/daemon/apierror"
+)
+
+// cloneTime is how long a repository may take to be cloned.
+const cloneTime = 10 * time.Minute
+
+// clone is a shell's script: the repository is $1, found at $2, the ref $3. Who owns the repository does not matter, since it is
+// only read.
+const clone = `set -e
+git -c safe.directory='*' clone --quiet --no-hardlinks -- "$2" .
+git remote set-url origin "$1"
+[ -z "$3" ] || git checkout --quiet "$3" --`
+
+// CreationIn returns what a client asks for in the metadata of its request.
+func CreationIn(ctx context.Context) (c lease.Creation, err error) {
+	header, _ := metadata.FromIncomingContext(ctx)
+	values := map[string]string{}
+	for _, key := range identity.CreationKeys {
+		switch found := header.Get(key); {
+		case len(found) > 1 || len(found) == 1 && len(found[0]) > maxCreation:
+			return c, apierror.Invalidf("invalid_creation", "", "The metadata %s comes once, with at most %d bytes.", key, maxCreation)
+		case len(found) == 1:
+			values[key] = found[0]
+		}
+	}
+	c = lease.Creation{Git: values[identity.GitKey], GitRef: values[identity.GitRefKey], Snapshot: values[identity.SnapshotKey]}
+	switch values[identity.StrictKey] {
+	case "true":
+		c.StrictEffects = true
+	case "", "false":
+	default:
+		return c, apierror.Invalidf("invalid_creation", "", "The metadata %s is true or false.", identity.StrictKey)
+	}
+	return c, nil
+}
+
+// maxCreation is how long each value of what a workspace is created with may be, in bytes.
+const maxCreation = 2048
+
+// CheckOrigin returns what is wrong with the files that a workspace shall begin with. sources are as in Config; nil: any.
+func CheckOrigin(c lease.Creation, sources []string) error {
+	switch {
+	case c.Git != "" && c.Snapshot != "":
+		return apierror.Invalidf("invalid_creation", "", "A workspace begins with a repository or with a snapshot, not with both.")
+	case c.Git == "" && c.GitRef != "":
+		return apierror.Invalidf("invalid_creation", "", "A ref needs a repository.")
+	case strings.HasPrefix(c.GitRef, "-"), strings.ContainsAny(c.Git+c.GitRef, "\x00\n"), strings.Contains(c.Git+"/", "/../"):
+		return apierror.Invalidf("invalid_creation", "", "A repository's URL has no \"..\", and a ref does not begin with a dash.")
+	case c.Git == "" || sources == nil:
+		return nil
+	}
+	for _, source := range sources {
+		if c.Git == source || strings.HasSuffix(source, "/") && strings.HasPrefix(c.Git, source) {
+			return nil
+		}
+	}
+	return apierror.New(codes.PermissionDenied, "source_not_allowed", "Workspaces are not created from that repository here: the node's administrator has not allowed it.")
+}
+
+// hasOrigin reports whether the workspace's files are to be those that it begins with.
+func hasOrigin(view *lease.View) bool {
+	_, saved := view.Snapshot()
+	return !saved && (view.Creation().Git != "" || view.Creation().Snapshot != "")
+}
+
+// fill fills the empty directory of files with those that the workspace begins with.
+func (u *unit) fill(ctx context.Context, c lease.Creation) error {
+	if err := CheckOrigin(c, u.node.sources()); err != nil {
+		return err
+	}
+	if c.Git != "" {
+		return u.clone(ctx, c)
+	}
+	return snapshot.LoadNamed(ctx, u.node.Objects, c.Snapshot, u.dir, kept, "files")
+}
+
+// sources returns Config.Sources, which allows nothing if it is empty.
+func (n *Node) sources() []string { return append([]string{}, n.Sources...) }
+
+// clone clones the repository in a container, where Git reaches the network and nothing of the node's. A repository of this
+// machine is at /tmp.
+func (u *unit) clone(ctx context.Context, c lease.Creation) error {
+	ctx, cancel := context.WithTimeout(ctx, cloneTime)
+	defer cancel()
+	dir, err := os.MkdirTemp(u.dir, "clone-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.WriteFile(filepath.Join(dir, "program"), nil, 0o700); err != nil {
+		return err
+	}
+	output, err := os.Create(filepath.Join(dir, "output"))
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	at, tmp := c.Git, dir
+	if filepath.IsAbs(c.Git) {
+		at, tmp = "/tmp", c.Git
+	}
+	git, err := container.Start(container.Config{
+		Workspace: u.in("files"), Home: dir, Tmp: tmp, Own: dir, Hide: u.node.Hide, Program: "/bin/sh", Args: []string{"-c", clone, "sh", c.Git, at, c.GitRef},
+		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file"},
+	}, output)
+	if err != nil {
+		return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository cannot be used: %v", err)
+	}
+	stop := context.AfterFunc(ctx, git.Kill)
+	defer stop()
+	<-git.Done()
+	if git.Err() == nil {
+		return nil
+	}
+	text, _ := os.ReadFile(output.Name())
+	return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository cannot be cloned (%v): %s", git.Err(), strings.TrimSpace(string(text[max(0, len(text)-1000):])))
+}
