@@ -79,7 +79,7 @@ func benchmarkScheduler(b *testing.B, sessions int) {
 	for i := 0; b.Loop(); i++ {
 		flight <- struct{}{}
 		all.Add(1)
-		queues[i%sessions].Add(scripted{id: fmt.Sprint(i), run: func(context.Context, func(func() bool) error) error {
+		queues[i%sessions].Add(scripted{id: fmt.Sprint(i), run: func(context.Context, func(func()) error) error {
 			<-flight
 			all.Done()
 			return nil

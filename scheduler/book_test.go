@@ -18,7 +18,6 @@ type entry struct {
 	held    bool // until its turn's end is told
 	started bool
 	outside bool
-	hurries bool // it goes on whatever slots there are
 	wants   bool // its slot back
 	apart   bool // it has asked to go on alone
 	alone   bool // and does
@@ -116,11 +115,10 @@ func (b *book) start(room int) {
 		e := b.find(steps[0].Task)
 		b.mayStart(e, steps[0].Kind, room)
 		if took := b.slots() - before; took > 0 {
-			hurried := e.hurries && steps[0].Kind == StepResume
-			if b.slots() > b.concurrency && !hurried {
+			if b.slots() > b.concurrency {
 				b.fail("%s: %d slots are taken, the cap is %d", e.id, b.slots(), b.concurrency)
 			}
-			if took > room && before > 0 && !hurried {
+			if took > room && before > 0 {
 				b.fail("%s took %d slots where the daemon had %d", e.id, took, room)
 			}
 			room -= min(took, room)
@@ -241,9 +239,6 @@ func (b *book) slotsOf(e *entry) int {
 }
 
 func (b *book) affordable(e *entry, room int) bool {
-	if e.hurries && e.wants {
-		return true
-	}
 	before, was := b.slots(), *e
 	e.started, e.outside = true, false
 	cost := b.slots() - before

@@ -192,13 +192,8 @@ func (b *book) comeBack(arg int) {
 	e := b.pick(arg, func(e *entry) bool { return e.running() && e.outside && !e.wants })
 	if e != nil {
 		b.note("return %s", e.id)
-		e.wants, e.hurries = e.stopped == nil, arg%3 == 0
-		if e.hurries {
-			b.note("  at once")
-			b.plan.Hurry(e.id)
-		} else {
-			b.plan.Return(e.id)
-		}
+		e.wants = e.stopped == nil
+		b.plan.Return(e.id)
 		b.expect(nil)
 	}
 }

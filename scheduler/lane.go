@@ -19,7 +19,6 @@ type call struct {
 	state   state
 	holds   int   // slots that it holds itself: 0 or 1
 	apart   bool  // did not conflict with others, but continues alone in its lane
-	hurried bool  // it continues even if there is no slot left
 	stopped error // why it was stopped; nil if it was not
 
 	touches Footprint

@@ -196,7 +196,6 @@ func (p *Plan) Start(room int) bool {
 		if c.apart {
 			c.lane.sole = c
 		}
-		c.hurried = false
 		c.hold(1)
 		p.steps = append(p.steps, Step{Kind: StepResume, Task: c.task})
 	default:
@@ -215,7 +214,7 @@ func (p *Plan) next(room int) *call {
 	}
 	room = max(0, min(room, p.concurrency-p.Slots()))
 	for _, c := range p.returning {
-		if (c.hurried || p.cost(c) <= room) && c.lane.resumes(c) && !p.behind(c) {
+		if p.cost(c) <= room && c.lane.resumes(c) && !p.behind(c) {
 			return c
 		}
 	}
@@ -253,13 +252,6 @@ func (p *Plan) Return(id string) {
 	if c := p.mustRun(id); c.stopped == nil {
 		p.returning = append(p.returning, c)
 	}
-}
-
-// Hurry does what Return does for a call that has what others wait for: it gets a slot even if there is none left, as soon
-// as the order lets it continue.
-func (p *Plan) Hurry(id string) {
-	p.mustRun(id).hurried = true
-	p.Return(id)
 }
 
 // Separate releases the slot of a running call, which keeps its place, and requests it again for

@@ -7,7 +7,6 @@
 //	end CALL...                     they end
 //	fail CALL                       it ends and aborts its siblings
 //	ask CALL / answered CALL        it goes outside / wants its slot back
-//	hurries CALL                    it wants its slot back at once
 //	alone CALL                      it wants to go on alone
 //	cancel CALL | cancel turn TURN | interrupt [sparing CALL...] | drain | close
 //	endturn TURN...
@@ -161,8 +160,6 @@ func (p *player) command(words []string) (answers []string) {
 		p.plan.Leave(args[0])
 	case "answered":
 		p.plan.Return(args[0])
-	case "hurries":
-		p.plan.Hurry(args[0])
 	case "alone":
 		p.plan.Separate(args[0])
 	case "cancel", "interrupt", "drain", "close":

@@ -120,16 +120,13 @@ type run struct {
 	resume chan struct{} // of size 1, so that nothing waits under the lock: there is at most one value
 }
 
-func (r *run) outside(wait func() (hurries bool)) error {
+func (r *run) outside(wait func()) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
 	r.queue.change(func(p *Plan) { p.Leave(r.id) })
-	again := (*Plan).Return
-	if wait() {
-		again = (*Plan).Hurry
-	}
-	r.queue.change(func(p *Plan) { again(p, r.id) })
+	wait()
+	r.queue.change(func(p *Plan) { p.Return(r.id) })
 	return r.resumed()
 }
 

@@ -25,7 +25,7 @@ type scripted struct {
 	batched
 	id   string
 	turn uint64
-	run  func(ctx context.Context, outside func(func() bool) error) error
+	run  func(ctx context.Context, outside func(func()) error) error
 	skip func(cause error)
 }
 
@@ -34,7 +34,7 @@ func (s scripted) Turn() uint64     { return max(s.turn, 1) }
 func (s scripted) Concurrent() bool { return true }
 func (s scripted) Skip(cause error) { s.skip(cause) }
 
-func (s scripted) Run(ctx context.Context, outside func(func() bool) error, _ func() error) error {
+func (s scripted) Run(ctx context.Context, outside func(func()) error, _ func() error) error {
 	return s.run(ctx, outside)
 }
 
@@ -48,12 +48,12 @@ func TestTwoAbortsHaveOneCause(t *testing.T) {
 		gate := make(chan struct{})
 		seen := make(chan error, 2)
 		for _, id := range []string{"a", "b"} {
-			q.Add(scripted{id: id, run: func(context.Context, func(func() bool) error) error {
+			q.Add(scripted{id: id, run: func(context.Context, func(func()) error) error {
 				<-gate
 				return errors.New(id)
 			}, skip: func(cause error) { t.Errorf("%s skipped: %v", id, cause) }}, "")
 		}
-		q.Add(scripted{id: "c", run: func(ctx context.Context, _ func(func() bool) error) error {
+		q.Add(scripted{id: "c", run: func(ctx context.Context, _ func(func()) error) error {
 			close(gate)
 			<-ctx.Done()
 			seen <- context.Cause(ctx)
@@ -116,9 +116,9 @@ func sendTurn(t *testing.T, q *Queue, turn uint64, calls int, ran, skipped *atom
 		}
 		q.Add(scripted{
 			id: fmt.Sprint(turn, "/", n), turn: turn,
-			run: func(_ context.Context, outside func(func() bool) error) error {
+			run: func(_ context.Context, outside func(func()) error) error {
 				count(ran)
-				if n%3 == 0 && outside(func() bool { return n%2 == 0 }) != nil {
+				if n%3 == 0 && outside(func() {}) != nil {
 					return nil
 				}
 				if rand.IntN(50) == 0 {

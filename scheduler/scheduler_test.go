@@ -50,7 +50,7 @@ func (c timed) Turn() uint64     { return max(c.turn, 1) }
 func (c timed) Concurrent() bool { return !c.serial }
 func (c timed) Skip(cause error) { c.diary.note("%s skipped: %v", c.id, cause) }
 
-func (c timed) Run(ctx context.Context, outside func(func() bool) error, alone func() error) error {
+func (c timed) Run(ctx context.Context, outside func(func()) error, alone func() error) error {
 	c.diary.note("%s starts", c.id)
 	if c.alone {
 		if err := alone(); err != nil {
@@ -60,7 +60,7 @@ func (c timed) Run(ctx context.Context, outside func(func() bool) error, alone f
 		c.diary.note("%s is alone", c.id)
 	}
 	if c.asks > 0 {
-		if err := outside(func() bool { sleep(ctx, c.asks); return false }); err != nil {
+		if err := outside(func() { sleep(ctx, c.asks) }); err != nil {
 			c.diary.note("%s stopped while it asked: %v", c.id, err)
 			return nil
 		}
@@ -288,9 +288,9 @@ func TestWhoIsStoppedDoesNotBeginToAsk(t *testing.T) {
 	inBubble(t, 1, func(b *bench) {
 		cause := errors.New("cancelled")
 		var got error
-		b.queue.Add(scripted{id: "late", run: func(ctx context.Context, outside func(func() bool) error) error {
+		b.queue.Add(scripted{id: "late", run: func(ctx context.Context, outside func(func()) error) error {
 			<-ctx.Done()
-			got = outside(func() bool { b.Error("it asked"); return false })
+			got = outside(func() { b.Error("it asked") })
 			return nil
 		}}, "")
 		b.queue.Stop("late", cause)

@@ -47,10 +47,7 @@ type Task interface {
 	// A task that asks a question needs no slot meanwhile. outside releases the slot, runs wait,
 	// and returns nil when the task has a slot again. When ctx is done, outside returns its cause
 	// instead, without a slot, and does not begin to wait; wait itself must watch ctx. Only Run's
-	// own goroutine may call outside, and never from within wait. A task for which wait returns true
-	// has got what tasks of other sessions wait for, and so must not wait for a slot itself: it has one
-	// at once, beyond the bounds of its session and of its principal. The caller bounds how many of
-	// those there are.
+	// own goroutine may call outside, and never from within wait.
 	//
 	// A concurrent task that turns out to be serial must call alone before it acts. alone releases
 	// the slot and returns nil when the task has a slot again and no other call of its lane runs;
@@ -60,7 +57,7 @@ type Task interface {
 	//
 	// A non-nil abort is the cause with which the siblings are aborted: the calls of the same turn
 	// and the same parent. The task has already applied the session's abort policy.
-	Run(ctx context.Context, outside func(wait func() (hurries bool)) error, alone func() error) (abort error)
+	Run(ctx context.Context, outside func(wait func()) error, alone func() error) (abort error)
 
 	// Skip is called if the task will never run; cause is the reason. It is called under the
 	// scheduler's lock (or in Queue.Add, once the scheduler is closed), so it must not block and must

@@ -44,7 +44,8 @@ func loadKey(c *Call) string {
 
 // admit waits, without a slot of the session's, until the machine has room for the call. waited is set if it
 // had to, so that what was judged before may not hold any more. From then on the call has a place of the
-// machine's, until leave; it does not wait for a slot with it.
+// machine's, until leave. It does not wait for a slot with it: what may change anything is alone in its lane,
+// and so gets that of the call that it is nested in, or the one that a session without any always gets.
 func (o *order) admit(ctx context.Context, c *Call) (waited bool, err error) {
 	if o.loads || !loadsMachine(c) {
 		return false, nil
@@ -56,11 +57,7 @@ func (o *order) admit(ctx context.Context, c *Call) (waited bool, err error) {
 	c.files.Release()
 	since := time.Now()
 	notice := func(d gate.Delay) { c.session.Notice(c, waitsForHost(d, c.Use.ID)) }
-	wait := func() (admitted bool) {
-		err = o.pass.Wait(ctx, notice)
-		return err == nil
-	}
-	if gone := o.outside(wait); err == nil {
+	if gone := o.outside(func() { err = o.pass.Wait(ctx, notice) }); err == nil {
 		err = gone
 	}
 	c.usage.spent(Waiting, c.accepted, since)

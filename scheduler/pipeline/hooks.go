@@ -56,7 +56,7 @@ func (c *Call) listen(ctx context.Context, env *tools.Env, in hook.Input) error 
 	}
 	var said hook.Result
 	since := time.Now()
-	err := c.order.outside(func() bool { said = c.run(ctx, env, hooks, in); return false })
+	err := c.order.outside(func() { said = c.run(ctx, env, hooks, in) })
 	c.usage.spent(Hooking, c.accepted, since)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ import (
 // Run carries the call from its turn to its result; the scheduler calls it. outside runs a wait
 // while the call holds no slot, and alone waits until nothing else of the session runs. The error
 // is the cause with which the call's siblings are to be aborted; nil: they go on.
-func (c *Call) Run(ctx context.Context, outside func(func() bool) error, alone func() error) (abort error) {
+func (c *Call) Run(ctx context.Context, outside func(func()) error, alone func() error) (abort error) {
 	growStack()
 	defer trace.StartRegion(ctx, "call").End()
 	c.ahead.stop()
@@ -67,7 +67,7 @@ func (c *Call) Skip(cause error) {
 
 // An order is what the scheduler offers a call that runs, and the call's place among those that take up the machine.
 type order struct {
-	outside func(wait func() (hurries bool)) error
+	outside func(wait func()) error
 	alone   func() error
 	loads   bool       // it is among them, or waits to be
 	pass    *gate.Pass // nil: it has no place of its own there
@@ -214,7 +214,7 @@ func (c *Call) ask(ctx context.Context, q Question) (yes *Question, err error) {
 	c.order.leave()
 	var input string
 	since := time.Now()
-	if gone := c.order.outside(func() bool { input, err = c.session.Ask(ctx, c, q); return false }); err == nil {
+	if gone := c.order.outside(func() { input, err = c.session.Ask(ctx, c, q) }); err == nil {
 		err = gone
 	}
 	c.usage.spent(Asking, c.accepted, since)
