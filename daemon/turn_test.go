@@ -124,6 +124,7 @@ func TestSiblingAbort(t *testing.T) {
 			title := map[string]string{reads: "Gate(name: first)", writes: "Gate(name: first, writes: true)"}[test.how]
 			want(t, results["waiting"].GetContent()[0].GetText(), "The call was not started: "+title+
 				" failed in the same turn: it ended with the error gate_failed. It had no effect and can be sent again under a new id.")
+			want(t, results["waiting"].GetError().GetDetails().AsMap(), map[string]any{"tool_use_id": "first"})
 			c.pass("next", reads) // the session goes on
 			g.await(t, "next")
 			g.open("next")

@@ -13,7 +13,8 @@ import (
 )
 
 // TestDashboardInChromium: a person watches, answers, undoes and stops with the keyboard, wide and narrow, in light and dark, and axe
-// finds nothing serious. testdata/browser/drive.mjs is what the person does. TOOLD_SHOTS names a folder that keeps the pictures.
+// finds nothing serious. testdata/browser/drive.mjs is what the person does. TOOLD_SHOTS names a folder that keeps the pictures, MANY is
+// how many calls the long list has.
 func TestDashboardInChromium(t *testing.T) {
 	t.Parallel()
 	chromium, err := exec.LookPath("chromium")
@@ -50,6 +51,7 @@ func TestDashboardInChromium(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "everything was seen") {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	t.Logf("%s", out) // how evenly the list scrolls
 }
 
 // askingProgram asks for a hidden line on /dev/tty, and writes it to the file "got".

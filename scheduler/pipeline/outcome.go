@@ -44,12 +44,25 @@ type Stop struct {
 	Outcome Outcome
 	Reason  string
 	Code    string // of the error; empty: the outcome's name
+	By      string // the client's id of the call of the same turn whose failure is the cause; empty: it is another cause
 }
 
 // Error returns the reason.
 func (s *Stop) Error() string { return s.Reason }
 
-func (s *Stop) code() string { return cmp.Or(s.Code, s.Outcome.String()) }
+// failure returns what the result of a call has that ends with this cause.
+func (s *Stop) failure(format string, args ...any) *fault.Error {
+	found := fault.Failedf(cmp.Or(s.Code, s.Outcome.String()), format, args...)
+	if s.By != "" {
+		found = found.With(abortedBy{s.By})
+	}
+	return found
+}
+
+// abortedBy is what programs are told of the cause of an abort.
+type abortedBy struct {
+	ToolUseID string `json:"tool_use_id"`
+}
 
 // stopOf returns the Stop in a cause's chain. Any other cause comes from the order itself, such as
 // a parent that has ended.
@@ -74,7 +87,7 @@ func NotStarted(cause error) Ended {
 	if stop.Outcome == Discarded {
 		again = " It had no effect."
 	}
-	return failed(stop.Outcome, fault.Failedf(stop.code(), "The call was not started: %s.%s", stop.Reason, again))
+	return failed(stop.Outcome, stop.failure("The call was not started: %s.%s", stop.Reason, again))
 }
 
 // A Loss is what is known of a call that was open when the daemon died.
@@ -114,7 +127,7 @@ func stopped(cause error, ran time.Duration, result tools.Result) Ended {
 	if stop.Outcome != Discarded {
 		text += " It can be sent again under a new id."
 	}
-	return failed(stop.Outcome, fault.Failedf(stop.code(), "%s", text)).after(result)
+	return failed(stop.Outcome, stop.failure("%s", text)).after(result)
 }
 
 // refused returns the end of a call that was not executed because of err.

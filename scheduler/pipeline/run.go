@@ -371,7 +371,7 @@ func (c *Call) abort(ended Ended) error {
 	}
 	policy, aborts := c.session.Policy(c), c.Tool.Spec().OnFailure == tools.AbortSiblings
 	if policy == AbortOnAny || aborts && (policy == AbortOnBash || policy == AbortOnMutatingBash && !c.ReadOnly()) {
-		return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended)}
+		return &Stop{Outcome: Aborted, Reason: c.Title() + " failed in the same turn: " + because(ended), By: c.Use.ID}
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 import { call, enter } from "./api.js";
 import { callPage } from "./call.js";
 import { el, show } from "./dom.js";
-import { bytes, seconds, span } from "./format.js";
+import { bytes, plural, seconds, span } from "./format.js";
 import { questionsPage } from "./questions.js";
 import { sessionPage } from "./session.js";
 import { sessionsPage } from "./sessions.js";
@@ -20,7 +20,8 @@ function tasks() { let n = 0; for (const s of store.sessions.values()) n += s.se
 
 function drawNavigation() {
   const here = location.hash.split("/")[1] || "sessions";
-  const link = (page, text, n) => el("a", { href: `#/${page}`, "aria-current": here === page && "page" }, n ? `${text} (${n})` : text);
+  const above = { session: "sessions", call: "sessions", surroundings: "sessions" }[here];
+  const link = (page, text, n) => el("a", { href: `#/${page}`, "aria-current": here === page ? "page" : above === page && "true" }, n ? `${text} (${n})` : text);
   const nav = document.getElementById("nav");
   const next = [link("sessions", "Sessions"), link("questions", "Questions", waiting()), link("tasks", "Tasks", tasks())];
   const same = nav.children.length === next.length && next.every((a, i) => a.isEqualNode(nav.children[i]));
@@ -54,8 +55,8 @@ async function health() {
     const info = await call("DaemonService/GetInfo");
     const up = (Date.now() - Date.parse(info.started)) / 1000;
     const warnings = info.warnings?.length ?? 0;
-    const strip = [`toold ${info.version}`, `up ${span(up)}`, `${info.sessions ?? 0} sessions`, `${info.running_calls ?? 0} calls run`,
-      `sandbox ${(info.sandbox ?? "").replace("SANDBOX_TIER_", "").toLowerCase()}`, ...figures(info.health), warnings && `${warnings} warnings`].filter(Boolean);
+    const strip = [`toold ${info.version}`, `up ${span(up)}`, plural(info.sessions ?? 0, "session"), plural(info.running_calls ?? 0, "call runs", "calls run"),
+      `sandbox ${(info.sandbox ?? "").replace("SANDBOX_TIER_", "").toLowerCase()}`, ...figures(info.health), warnings && plural(warnings, "warning")].filter(Boolean);
     const line = document.getElementById("health");
     show(line, strip.map((text) => el("span", {}, text)));
     line.title = (info.warnings ?? []).join("\n");

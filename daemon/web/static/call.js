@@ -2,18 +2,18 @@
 
 import { call } from "./api.js";
 import { button, el, show } from "./dom.js";
-import { ansi, diff, grounds, json, outcome, seconds, span, tone, when, word } from "./format.js";
+import { ansi, diff, grounds, json, outcome, plural, seconds, span, tone, when, word } from "./format.js";
+import { output } from "./output.js";
 import { changed, store } from "./store.js";
-import { readOutput } from "./tasks.js";
 
 // callPage shows the call of that id and turn. Without a turn it is the newest of that id, and stays that one: each request names its
 // turn, so no button is for another call.
 export function callPage(main, session, id, turn) {
   const control = new AbortController();
-  const head = el("div"), body = el("div"), live = el("div"), output = el("div"), changes = el("div");
+  const head = el("div"), body = el("div"), printed = el("div"), changes = el("div");
   const done = el("p", { class: "ok", role: "status" });
-  show(main, el("p", {}, el("a", { href: `#/session/${encodeURIComponent(session)}` }, `← ${session}`)), head, done, live, body, output, changes);
-  let shown = "", draws = 0, ended = false;
+  show(main, el("p", {}, el("a", { href: `#/session/${encodeURIComponent(session)}` }, `← ${session}`)), head, done, body, printed, changes);
+  let shown = "", draws = 0, ended = false, following = false;
   async function draw() {
     const mine = ++draws;
     let found;
@@ -32,13 +32,12 @@ export function callPage(main, session, id, turn) {
       !result && button("Cancel", () => call("SessionService/CancelCall", { ...its, reason: "The user stopped it in the dashboard." }), "danger"));
     show(body, facts(accepted, started, result), verdict(started, of("question"), result), el("h3", {}, "Input"),
       el("pre", { tabIndex: 0, "aria-label": "Input" }, json(found.input_json || "{}")), result && content(result), result && confinement(result.confinement));
-    if (result) { show(live); showOutput(output, its, Number(result.usage?.output_bytes ?? 0), control.signal); showChanges(changes, its, (text) => { done.textContent = text; draw(); }); }
+    if (!following) { following = true; output(printed, its, control.signal).catch((error) => control.signal.aborted || printed.append(el("p", { class: "bad", role: "alert" }, error.message))); }
+    if (result) showChanges(changes, its, (text) => { done.textContent = text; draw(); });
   }
-  const tail = el("pre", { "aria-label": "Output so far" });
   const stop = changed(() => {
-    const c = store.calls.get(`${turn}/${id}`);
+    const c = turn ? store.calls.get(`${turn}/${id}`) : store.order.findLast((x) => x.id === id);
     if (!c || ended) return;
-    if (c.tail) { show(tail, ansi(c.tail)); show(live, el("h3", {}, "Output so far"), tail); }
     const now = `${c.turn} ${Boolean(c.started)} ${c.asking} ${c.outcome}`;
     if (shown !== now) { shown = now; draw(); }
   });
@@ -79,13 +78,6 @@ function confinement(c) {
     el("li", {}, `${d.operation} `, el("code", {}, d.target), d.count > 1 ? ` (${d.count} times)` : "", d.moved_to && ` moved to ${d.moved_to}`, d.allow && ["; allowed by ", el("code", {}, d.allow)])))];
 }
 
-async function showOutput(box, its, bytes, signal) {
-  if (!bytes) return;
-  const pre = el("pre", { tabIndex: 0, "aria-label": "Output" });
-  show(box, el("h3", {}, "Output"), pre);
-  try { await readOutput(its, pre, false, signal); } catch (error) { show(box, el("p", { class: "quiet" }, error.message)); }
-}
-
 // showChanges shows the files that the call has changed. An undo is planned first, and done only as it was planned.
 async function showChanges(box, its, undone) {
   const { checkpoints = [] } = await call("SessionService/ListCheckpoints", its).catch(() => ({}));
@@ -98,12 +90,12 @@ async function showChanges(box, its, undone) {
     const request = { session_id: its.session_id, tool_use_id: its.tool_use_id, call_turn: its.turn, paths: (c.files ?? []).map((f) => f.path) };
     const p = await call("SessionService/Restore", { ...request, dry_run: true });
     show(plan, el("div", { class: "panel" },
-      el("p", {}, `Puts back ${p.restored?.length ?? 0} files to before this call`, (p.undone_calls ?? 1) > 1 ? `, which also undoes ${p.undone_calls - 1} later calls that changed them.` : "."),
+      el("p", {}, `Puts back ${plural(p.restored?.length ?? 0, "file")} to before this call`, (p.undone_calls ?? 1) > 1 ? `, which also undoes ${plural(p.undone_calls - 1, "later call")}.` : "."),
       p.conflict_reasons?.length ? [el("p", { class: "warn" }, "Changed since by something else:"), el("ul", {}, p.conflict_reasons.map((r) => el("li", {}, el("code", {}, r.path), " ", r.reason)))] : null,
       (p.files ?? []).map((f) => f.diff && diff(f.diff)),
       button(p.conflicts?.length ? "Put back all the same" : "Put back", async () => {
         const done = await call("SessionService/Restore", { ...request, plan_digest: p.plan_digest, force: Boolean(p.conflicts?.length) });
-        undone(`${done.restored?.length ?? 0} files were put back.`);
+        undone(`${plural(done.restored?.length ?? 0, "file was", "files were")} put back.`);
       }, "danger")));
   }, "danger");
   show(box, el("h3", {}, "Changed files"), c.undone && el("p", { class: "ok" }, "All of it has been put back."),

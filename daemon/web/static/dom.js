@@ -14,22 +14,41 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-// show replaces what an element holds.
-export const show = (element, ...children) => element.replaceChildren(...children.flat(3).filter(Boolean));
+// focus moves the focus to an element that a person does not reach with Tab.
+function focus(element) {
+  if (element.tabIndex < 0) element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+}
 
-// button is a button that is disabled while what it does goes on; what goes wrong is shown beside it.
+const controls = "a[href],button,input,select,textarea,[tabindex]";
+const nameOf = (e) => [e.tagName, e.getAttribute("href") ?? e.getAttribute("aria-label") ?? e.textContent].join(" ");
+
+// show replaces what an element holds. If the focus was in there, the control of the same name has it then, or the element itself: it is
+// on no other control, so that a key that is pressed twice does nothing else.
+export function show(element, ...children) {
+  const had = element.contains(document.activeElement) && document.activeElement;
+  element.replaceChildren(...children.flat(3).filter(Boolean));
+  if (!had || element.contains(had)) return;
+  const again = [...element.querySelectorAll(controls)].find((e) => nameOf(e) === nameOf(had));
+  if (again) again.focus({ preventScroll: true });
+  else focus(element.textContent ? element : element.closest("section,main") ?? element);
+}
+
+// button is a button that does nothing more while what it does goes on; what goes wrong is shown beside it.
 export function button(text, act, kind = "") {
   const wrong = el("span", { class: "bad", role: "alert" });
   const b = el("button", { type: "button", class: kind, onclick: async () => {
-    b.disabled = true;
+    if (b.getAttribute("aria-disabled")) return;
+    b.setAttribute("aria-disabled", "true"); // a button that is disabled loses the focus
     wrong.textContent = "";
     try { await act(); } catch (error) { wrong.textContent = " " + error.message; }
-    b.disabled = false;
+    b.removeAttribute("aria-disabled");
   } }, text);
   return el("span", {}, b, wrong);
 }
 
-// keyed keeps one element for each key in a container, in order: the focus and what a person has typed stay.
+// keyed keeps one element for each key in a container, in order: the focus and what a person has typed stay. When the element with the
+// focus goes, its neighbour has it, or the page.
 export function keyed(container, items, key, make, update) {
   const before = new Map([...container.children].map((child) => [child.dataset.key, child]));
   let at = null;
@@ -43,5 +62,9 @@ export function keyed(container, items, key, make, update) {
     if (next !== child) container.insertBefore(child, next);
     at = child;
   }
-  for (const gone of before.values()) gone.remove();
+  for (const gone of before.values()) {
+    const next = gone.contains(document.activeElement) && (gone.nextElementSibling ?? gone.previousElementSibling ?? container.closest("main"));
+    gone.remove();
+    if (next) focus(next);
+  }
 }

@@ -18,6 +18,7 @@ export function bytes(n) {
   return n < 1 << 20 ? `${Math.round(n / 1024)} KiB` : n < 1 << 30 ? `${Math.round(n / (1 << 20))} MiB` : `${(n / (1 << 30)).toFixed(1)} GiB`;
 }
 
+export const plural = (n, one, more = one + "s") => `${n} ${Number(n) === 1 ? one : more}`;
 export const when = (time) => (time ? new Date(time).toLocaleString() : "");
 export const word = (name, prefix) => (name ?? "").replace(prefix, "").toLowerCase().replaceAll("_", " ");
 export const outcome = (name) => word(name, "OUTCOME_");

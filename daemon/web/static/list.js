@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 const height = 28;
 
 export function list(label, row, open) {
-  let items = [], chosen = -1, follow = true;
+  let items = [], arrows = [], chosen = -1, follow = true;
   const space = el("div", { class: "space", role: "presentation" });
   const box = el("div", { class: "list", role: "listbox", tabIndex: 0, "aria-label": label }, space);
   const near = () => box.scrollTop + box.clientHeight >= items.length * height - 2 * height;
@@ -22,7 +22,32 @@ export function list(label, row, open) {
       r.addEventListener("click", () => { choose(i); open(items[i]); });
       rows.push(r);
     }
-    space.replaceChildren(...rows);
+    space.replaceChildren(...rows, ...lines(first, last));
+    if (chosen >= first && chosen < last) box.setAttribute("aria-activedescendant", `row-${chosen}`);
+    else box.removeAttribute("aria-activedescendant");
+  }
+  // lines draws the arrows among those rows: of all that begin at one row a single line, with a head at each end. What an arrow says
+  // is in the text of its row too.
+  function lines(first, last) {
+    const trunks = new Map(), drawn = [];
+    const line = (kind, from, to) => {
+      const l = el("i", { class: kind, "aria-hidden": "true" });
+      l.style.top = `${(from + 0.5) * height}px`;
+      l.style.height = `${(to - from) * height}px`;
+      drawn.push(l);
+    };
+    for (const { from, to } of arrows) {
+      const low = Math.max(first - 1, Math.min(from, to)), high = Math.min(last, Math.max(from, to));
+      if (low >= last || high < first) continue;
+      const trunk = trunks.get(from);
+      trunks.set(from, { low: Math.min(low, trunk?.low ?? low), high: Math.max(high, trunk?.high ?? high) });
+      if (to >= first && to < last) line("head", to, to);
+    }
+    for (const [from, { low, high }] of trunks) {
+      line("trunk", low, high);
+      if (from >= first && from < last) line("tail", from, from);
+    }
+    return drawn;
   }
   function choose(i) {
     if (!items.length) return;
@@ -31,7 +56,6 @@ export function list(label, row, open) {
     if (top < box.scrollTop) box.scrollTop = top;
     else if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
     draw();
-    box.setAttribute("aria-activedescendant", `row-${chosen}`);
   }
   box.addEventListener("scroll", () => { follow = near(); draw(); });
   box.addEventListener("keydown", (e) => {
@@ -43,10 +67,10 @@ export function list(label, row, open) {
   new ResizeObserver(draw).observe(box);
   return {
     box,
-    // set shows other items. A list that shows its end goes on showing it.
-    set(next) {
+    // set shows other items, and arrows from the place of one to that of another. A list that shows its end goes on showing it.
+    set(next, between = []) {
       const was = items[chosen]?.key;
-      items = next;
+      [items, arrows] = [next, between];
       chosen = was === undefined ? -1 : items.findIndex((item) => item.key === was);
       space.style.height = `${items.length * height}px`;
       if (follow) box.scrollTop = items.length * height;

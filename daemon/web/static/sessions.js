@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { el, keyed, show } from "./dom.js";
-import { when } from "./format.js";
+import { plural, when } from "./format.js";
 import { changed, store } from "./store.js";
 
 export function sessionsPage(main) {
@@ -26,7 +26,7 @@ export function sessionsPage(main) {
 const link = (name) => el("a", { href: `#/session/${encodeURIComponent(name)}` }, name);
 
 function cells({ session: s, open_questions: questions = [] }) {
-  const now = questions.length ? el("span", { class: "warn" }, `asks ${questions.length}`) : s.open_calls ? el("span", { class: "live" }, `${s.open_calls} calls`) : s.attached ? "attached" : "no client";
+  const now = questions.length ? el("span", { class: "warn" }, `asks ${questions.length}`) : s.open_calls ? el("span", { class: "live" }, plural(s.open_calls, "call")) : s.attached ? "attached" : "idle";
   return [link(s.session_id), now, s.working_directory ?? s.roots?.[0] ?? "", s.client?.name ?? "", String(s.background_tasks?.length ?? 0), when(s.created)].map((c) => el("td", {}, c));
 }
 

@@ -3,7 +3,10 @@
 import { stream } from "./api.js";
 import { seconds } from "./format.js";
 
-export const store = { sessions: new Map(), session: "", calls: new Map(), order: [], turns: new Map(), last: 0, ended: null, problem: "" };
+export const store = { sessions: new Map(), problem: "", ...nothingOf("") };
+
+// nothingOf is what is known of a session before its first record.
+function nothingOf(session) { return { session, calls: new Map(), order: [], turns: new Map(), last: 0, ended: null }; }
 
 const listeners = new Set();
 // changed calls f soon after anything has changed, until the function that it returns is called.
@@ -20,8 +23,11 @@ let control = null;
 
 // look watches a session's calls as well, from its first record; empty: none.
 export function look(name) {
-  if (store.session === name && control) return;
-  Object.assign(store, { session: name, calls: new Map(), order: [], turns: new Map(), last: 0, ended: null });
+  if (store.session !== name || !control) begin(name);
+}
+
+function begin(name) {
+  Object.assign(store, nothingOf(name));
   connect();
 }
 
@@ -56,9 +62,10 @@ async function connect(once) {
 
 function take(message, seen) {
   if (message.session) {
-    const name = message.session.session.session_id;
+    const name = message.session.session.session_id, begins = !store.sessions.has(name);
     store.sessions.set(name, message.session);
     seen.add(name);
+    if (begins && store.ended && name === store.session) begin(name); // there was none of that name, or it was closed
   } else if (message.closed_session_id) {
     store.sessions.delete(message.closed_session_id);
   } else if (message.all_sent) {
@@ -77,7 +84,8 @@ function callOf(id, turn, time) {
     c = { key, id, turn, name: "", title: id, batch: 0, accepted: time, wait: 0, ask: 0, run: 0, questions: 0 };
     store.calls.set(key, c);
     store.order.push(c);
-    if (!store.turns.has(turn)) store.turns.set(turn, { turn, began: time, ended: null });
+    if (!store.turns.has(turn)) store.turns.set(turn, { turn, began: time, last: time, open: 0, ended: null });
+    store.turns.get(turn).open++;
   }
   return c;
 }
@@ -98,15 +106,12 @@ function event(e) {
     callOf(e.question_withdrawn.tool_use_id, turn, time).asking = false;
   } else if (e.started) {
     Object.assign(callOf(e.started.tool_use_id, turn, time), { started: time, asking: false });
-  } else if (e.progress) {
-    const c = [...store.order].reverse().find((c) => c.id === e.progress.tool_use_id && !c.outcome);
-    if (!c) return;
-    if (e.progress.output?.text) c.tail = ((c.tail ?? "") + e.progress.output.text).slice(-4000);
-    if (e.progress.step) c.step = e.progress.step;
   } else if (e.tool_result) {
-    const r = e.tool_result, c = callOf(r.tool_use_id, turn, time);
-    Object.assign(c, { outcome: r.outcome, error: r.error, ended: time, asking: false, tail: undefined,
-      wait: seconds(r.usage?.waited), ask: seconds(r.usage?.asked), run: seconds(r.usage?.ran) });
+    const r = e.tool_result, c = callOf(r.tool_use_id, turn, time), t = store.turns.get(turn);
+    if (!c.ended) t.open--;
+    t.last = Math.max(t.last, time);
+    Object.assign(c, { outcome: r.outcome, error: r.error, ended: time, asking: false, wait: seconds(r.usage?.waited),
+      ask: seconds(r.usage?.asked), run: seconds(r.usage?.ran), by: r.outcome === "OUTCOME_ABORTED" ? store.calls.get(`${turn}/${r.error?.details?.tool_use_id}`) : undefined });
   } else if (e.turn_ended) {
     const t = store.turns.get(turn);
     if (t) t.ended = e.turn_ended;

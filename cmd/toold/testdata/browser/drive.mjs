@@ -1,73 +1,12 @@
 // Drives the dashboard in Chromium as a person would, with the keyboard alone, beside clients that run turns.
 // Usage: node drive.mjs TOOLD SOCKET DIR SHOTS ASKING, a program that asks for a hidden line, or "". Exit code 0: everything was seen.
 
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as later } from "node:timers/promises";
-import { promisify } from "node:util";
 import assert from "node:assert/strict";
-import { chromium } from "playwright-core";
-
-const [toold, socket, dir, shots, asking] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const run = promisify(execFile);
-const cli = async (...args) => (await run(toold, ["--socket", socket, ...args], { cwd: dir })).stdout;
-const step = (text) => console.log(text);
-
-// turn runs a turn of calls in a session, and returns when it has ended. A shell starts the client: what has started a client cannot
-// open a page that answers for it.
-async function turn(session, calls, ...flags) {
-  const p = spawn("sh", ["-c", '"$@"; exit $?', "sh", toold, "--socket", socket, "run", "--session", session, ...flags], { cwd: dir, stdio: ["pipe", "ignore", "inherit"] });
-  p.stdin.end(calls.map((c) => JSON.stringify(c) + "\n").join(""));
-  const [code] = await once(p, "exit");
-  return code;
-}
-
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
-const errors = [];
-
-async function open(options) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  const page = await context.newPage();
-  page.on("pageerror", (e) => errors.push(String(e)));
-  page.on("console", (m) => { if (m.type() === "error") errors.push(m.text()); });
-  const { url, code } = JSON.parse(await cli("dashboard", "--json"));
-  await page.goto(`${url}#${code}`);
-  await page.getByRole("heading", { name: "Sessions" }).waitFor();
-  return page;
-}
-
-// check holds a page against axe's rules, and keeps a picture of it.
-async function check(page, name) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  const serious = violations.filter((v) => v.impact === "serious" || v.impact === "critical");
-  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], `${name} has findings of axe`);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
-  assert.equal(wide, false, `${name} is wider than the window`);
-  await page.screenshot({ path: join(shots, name + ".png") });
-}
-
-// tab moves the focus on until it is on what fits.
-async function tab(page, fits, text = "") {
-  for (let i = 0; i < 80; i++) {
-    if (await page.evaluate(([f, t]) => new Function("e", "t", `return ${f}`)(document.activeElement, t), [fits, text]).catch(() => false)) return;
-    await page.keyboard.press("Tab");
-  }
-  assert.fail(`the keyboard does not reach ${fits} ${text}`);
-}
-const reach = async (page, text) => {
-  const target = page.locator("a,button,input,select").filter({ hasText: text }).first();
-  await target.waitFor();
-  for (let i = 0; i < 80; i++) {
-    if (await target.evaluate((e) => e === document.activeElement)) return;
-    await page.keyboard.press("Tab");
-  }
-  assert.fail(`the keyboard does not reach ${text}`);
-};
+import { many } from "./many.mjs";
+import { asking, browser, check, dir, errors, open, press, reach, step, tab, to, turn } from "./person.mjs";
 
 const page = await open();
 assert.equal(await page.evaluate(() => location.hash), "", "the code is left in the address");
@@ -91,8 +30,7 @@ const row = (text) => calls.getByRole("option").filter({ hasText: text });
 assert.match(await row("Read(").innerText(), /^b1/);
 for (let i = 0; i < 20 && !(await row("printf").getAttribute("aria-selected") === "true"); i++) await page.keyboard.press(i ? "ArrowDown" : "Home");
 await page.keyboard.press("Enter");
-await page.getByRole("heading", { name: "Output so far" }).waitFor();
-await page.getByLabel("Output so far").getByText("first").waitFor();
+await page.getByLabel("Output", { exact: true }).getByText("first").waitFor();
 assert.equal(await page.locator("pre b").count(), 0, "text has become markup");
 writeFileSync(join(dir, "go"), "");
 assert.equal(await live, 1);
@@ -100,7 +38,29 @@ await page.getByText("error", { exact: true }).waitFor();
 assert.equal(await page.getByLabel("Output", { exact: true }).locator(".a-32").innerText(), "first");
 await reach(page, "← live");
 await page.keyboard.press("Enter");
-await row("touch never").getByText("aborted").waitFor();
+assert.match(await row("touch never").textContent(), /↰ aborted by Bash\(printf/);
+const places = await page.evaluate(() => { // at once, since a row that changes is made again
+  const middles = (what) => [...document.querySelectorAll(`.list ${what}`)].map((e) => { const b = e.getBoundingClientRect(); return (b.top + b.bottom) / 2; });
+  const [tail, trunk, head, rows] = ["i.tail", "i.trunk", "i.head", "[role=option]"].map(middles);
+  return { tail, trunk, head, from: rows.at(-2), to: rows.at(-1) };
+});
+const near = (found, y) => assert.ok(found.length === 1 && Math.abs(found[0] - y) <= 2, `an arrow's part is at ${found}, not ${y}: ${JSON.stringify(places)}`);
+near(places.tail, places.from);
+near(places.trunk, (places.from + places.to) / 2);
+near(places.head, places.to);
+await check(page, "session-aborted-1280");
+
+step("a session is watched before it begins, and a call of it is cancelled");
+await to(page, "session/early");
+await page.getByText("No session has this name yet.").waitFor();
+const early = turn("early", [{ id: "e1", name: "Bash", input: { command: "sleep 1000" } }], "--mode", "bypassPermissions");
+await calls.getByText("runs", { exact: true }).first().waitFor();
+await tab(page, "e.getAttribute('role') === 'listbox'");
+await page.keyboard.press("End");
+await page.keyboard.press("Enter");
+await reach(page, "Cancel");
+await press(page, () => page.getByText("cancelled", { exact: true }).first().waitFor());
+assert.equal(await early, 1);
 
 step("a question is answered");
 writeFileSync(join(dir, "settings.json"), "{}");
@@ -114,9 +74,8 @@ await page.keyboard.press("Enter");
 await page.locator(".question .line.add").getByText("three & <i>four</i>").waitFor();
 await check(page, "question-1280");
 await reach(page, "Allow");
-await page.keyboard.press("Enter");
+await press(page, () => page.getByText("Nothing waits for an answer.").waitFor());
 assert.equal(await asked, 0);
-await page.getByText("Nothing waits for an answer.").waitFor();
 assert.equal(readFileSync(join(dir, "poem.txt"), "utf8"), "one\nthree & <i>four</i>\n");
 
 if (asking) {
@@ -134,19 +93,19 @@ if (asking) {
 }
 
 step("an edit is undone");
-await page.goto(page.url().split("#")[0] + "#/call/asking/w1");
+await to(page, "call/asking/w1");
 await page.getByRole("heading", { name: "Changed files" }).waitFor();
 await page.getByRole("heading", { name: "Why it was allowed" }).waitFor();
 await check(page, "call-1280");
 await reach(page, "Undo …");
 await page.keyboard.press("Enter");
 await reach(page, "Put back");
-await page.keyboard.press("Enter");
-await page.getByText("1 files were put back.").waitFor();
+await press(page, () => page.getByText("All of it has been put back.").waitFor());
+await page.getByText("1 file was put back.").waitFor();
 await page.locator("#health").getByText(/^run p50 .*, p99 /).waitFor();
 
 step("several turns have the id of a call");
-await page.goto(page.url().split("#")[0] + "#/call/asking/w1/7");
+await to(page, "call/asking/w1/7");
 await page.getByRole("alert").getByText('The call "w1" is one of turn 1, not of turn 7').waitFor();
 assert.equal(errors.splice(0).length, 1); // the browser logs what is refused
 const buttons = page.getByRole("button", { name: /Undo|Cancel/ });
@@ -154,42 +113,49 @@ assert.deepEqual(await buttons.allTextContents(), [], "another call could be und
 assert.equal(readFileSync(join(dir, "poem.txt"), "utf8"), "one\ntwo\n");
 assert.equal(await turn("asking", [{ id: "w1", name: "Glob", input: { pattern: "again" } }], "--turn", "again"), 0);
 for (const [path, title] of [["w1/1", "Edit("], ["w1", "Glob("]]) {
-  await page.goto(page.url().split("#")[0] + "#/call/asking/" + path);
+  await to(page, "call/asking/" + path);
   await page.getByRole("heading", { level: 2 }).filter({ hasText: title }).waitFor();
 }
 
-step("a background task is killed");
-assert.equal(await turn("tasks", [{ id: "b1", name: "Bash", input: { command: "echo started; sleep 1000", run_in_background: true } }], "--mode", "bypassPermissions"), 0);
-await page.getByRole("link", { name: "Tasks (1)" }).waitFor();
-await reach(page, "Tasks (1)");
+step("outputs of many background tasks are followed, and one is killed");
+const prints = [`seq 100000; while [ ! -e ${dir}/on ]; do sleep 0.1; done; echo 100001; sleep 1000`, ...Array.from({ length: 7 }, (_, i) => `echo started ${i}; sleep 1000`)];
+assert.equal(await turn("tasks", prints.map((command, i) => ({ id: `b${i}`, name: "Bash", input: { command, run_in_background: true } })), "--mode", "bypassPermissions"), 0);
+await page.getByRole("link", { name: "Tasks (8)" }).waitFor();
+await reach(page, "Tasks (8)");
 await page.keyboard.press("Enter");
-await reach(page, "Show output");
-await page.keyboard.press("Enter");
-await page.getByLabel("Output").getByText("started").waitFor();
+let received = 0;
+page.on("requestfinished", async (r) => { if (r.url().endsWith("/ReadOutput")) received += (await r.sizes()).responseBodySize; });
+const tasks = page.locator("main section");
+for (let i = 0; i < 8; i++) {
+  await tasks.nth(i).getByRole("button", { name: "Show output" }).focus();
+  await page.keyboard.press("Enter");
+}
+const long = tasks.filter({ hasText: "seq 100000" });
+await long.getByText("The last 195 KiB so far are shown; 380 KiB came before them.").waitFor();
+for (let i = 0; i < 7; i++) await page.getByLabel("Output").getByText(`started ${i}`).waitFor();
+const shown = (await long.getByLabel("Output").textContent()).trimEnd().split("\n").map(Number);
+assert.deepEqual([shown.at(-1), shown.every((n, i) => n === shown[0] + i)], [100000, true]);
+writeFileSync(join(dir, "on"), "");
+await long.getByText("100001").waitFor();
+assert.ok(received < 500_000, `${received} bytes were sent for 200,000 that are shown`);
 await check(page, "tasks-1280");
-await reach(page, "Kill");
-await page.keyboard.press("Enter");
+await tasks.nth(3).getByRole("button", { name: "Kill" }).focus();
+await press(page, () => page.getByRole("link", { name: "Tasks (7)" }).waitFor());
+assert.equal(await page.evaluate(() => document.activeElement.tagName), "SECTION", "the focus is not on the next task");
+for (let n = 7; n > 0; n--) {
+  await tasks.first().getByRole("button", { name: "Kill" }).focus();
+  await press(page, () => page.getByRole("link", { name: n > 1 ? `Tasks (${n - 1})` : "Tasks", exact: true }).waitFor());
+}
 await page.getByText("No background task runs.").waitFor();
 
-step("10,000 calls are filtered");
-const many = Number(process.env.MANY ?? 10000);
-for (let from = 0; from < many; from += 1000) {
-  await turn("many", Array.from({ length: Math.min(1000, many - from) }, (_, i) => ({ id: `m${from + i}`, name: "Glob", input: { pattern: `nothing-${from + i}` } })));
-}
-await page.goto(page.url().split("#")[0] + "#/session/many");
-await page.getByText(`${many} calls`, { exact: true }).waitFor();
-assert.ok(await calls.getByRole("option").count() < 100, "all rows are elements");
-await tab(page, "e.type === 'search'");
-await page.keyboard.type(`nothing-${many - 7})`);
-await page.getByText(`1 of ${many} calls`).waitFor();
-assert.equal(await row(`nothing-${many - 7}`).count(), 1);
+await many(page);
 
 step("narrow and dark");
 for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["dark", 400], ["light", 400]]) {
   const other = await open({ colorScheme, viewport: { width, height: 800 } });
   await check(other, `sessions-${colorScheme}-${width}`);
   for (const [name, path] of [["session", "session/live"], ["call", "call/asking/w1/1"], ["questions", "questions"], ["settings", "surroundings/live"]]) {
-    await other.goto(other.url().split("#")[0] + "#/" + path);
+    await to(other, path);
     await other.locator("main h2").waitFor();
     if (name === "session") await other.getByRole("listbox", { name: "Calls" }).getByRole("option").first().waitFor();
     if (name === "call") await other.getByRole("heading", { name: "Changed files" }).waitFor();
