@@ -10,10 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/lease"
@@ -23,12 +19,13 @@ import (
 
 // A mirrorServer stores what the journal of a workspace's daemon commits in the workspace's log.
 type mirrorServer struct {
-	tooldv1.UnimplementedJournalMirrorServiceServer
 	lease    *lease.Lease
 	counters *counters
-	lost     context.Context
-	server   *grpc.Server
-	served   chan struct{}
+	listener *daemonListener
+	lost     context.Context // ends when the unit is to end at once
+	open     context.Context // ends with stop, too
+	close    context.CancelFunc
+	served   chan struct{} // closed when nothing is served any more
 	fenced   chan struct{} // closed when another has taken the workspace over
 
 	turn        sync.Mutex                 // held while something is appended
@@ -53,15 +50,29 @@ func serveMirror(lost context.Context, socket string, l *lease.Lease, counters *
 		return nil, errors.Join(err, listener.Close())
 	}
 	m := &mirrorServer{
-		lease: l, lost: lost, counters: counters, served: make(chan struct{}), fenced: make(chan struct{}),
-		server: grpc.NewServer(grpc.MaxRecvMsgSize(mirror.MaxMessage), grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(streamWindow)),
+		lease: l, lost: lost, counters: counters, listener: &daemonListener{UnixListener: listener}, served: make(chan struct{}), fenced: make(chan struct{}),
 	}
-	tooldv1.RegisterJournalMirrorServiceServer(m.server, m)
-	go func() {
-		defer close(m.served)
-		_ = m.server.Serve(&daemonListener{UnixListener: listener})
-	}()
+	m.open, m.close = context.WithCancel(lost)
+	go m.serve()
 	return m, nil
+}
+
+// serve answers the daemon until stop is called.
+func (m *mirrorServer) serve() {
+	defer close(m.served)
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	for {
+		conn, err := m.listener.Accept()
+		if err != nil {
+			return
+		}
+		conns.Go(func() {
+			defer context.AfterFunc(m.open, func() { _ = conn.Close() })()
+			_ = mirror.ServeConn(conn, m.store) // the daemon connects again if it can
+			_ = conn.Close()
+		})
+	}
 }
 
 // A daemonListener accepts connections of one process only, the first one that connects: that is the daemon, which can run no
@@ -110,27 +121,26 @@ func (m *mirrorServer) acknowledged(begun container.Instant) {
 	}
 }
 
-// stop ends the server.
+// stop ends the server, and what is being appended.
 func (m *mirrorServer) stop() {
-	m.server.Stop()
+	m.close()
+	_ = m.listener.Close()
 	<-m.served
 }
 
-// AppendChanges appends a request to the log, once: it comes again if its answer was lost.
+// store appends a request to the log, once: it comes again if its answer was lost.
 //
-// If the workspace belongs to another node it does not answer at all: the daemon is killed before it can do or tell
+// If the workspace belongs to another node the daemon gets no answer at all: it is killed before it can do or tell
 // anything.
-func (m *mirrorServer) AppendChanges(ctx context.Context, request *tooldv1.AppendChangesRequest) (*tooldv1.AppendChangesResponse, error) {
-	payload, err := proto.Marshal(request)
+func (m *mirrorServer) store(request *tooldv1.AppendChangesRequest, payload []byte) error {
+	err := m.append(request, payload)
 	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+		if m.open.Err() == nil || m.lost.Err() != nil {
+			m.fail(err)
+		}
+		<-m.open.Done() // the daemon is dead
 	}
-	if err := m.append(request, payload); err != nil {
-		m.fail(err)
-		<-ctx.Done() // until the daemon is dead
-		return nil, status.Error(codes.FailedPrecondition, err.Error())
-	}
-	return &tooldv1.AppendChangesResponse{}, nil
+	return err
 }
 
 func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []byte) error {
@@ -142,7 +152,7 @@ func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []b
 		return nil
 	}
 	begun, instant := time.Now(), container.Now()
-	if err := m.lease.Append(m.lost, payload); err != nil { // not the request's context: the daemon waits for as long as it lives
+	if err := m.lease.Append(m.open, payload); err != nil { // the daemon waits for as long as it lives
 		return err
 	}
 	m.acknowledged(instant)

@@ -174,7 +174,7 @@ func (p *program) serve() (*daemon.Handover, error) {
 	config.StateDir, err = filepath.Abs(cmp.Or(p.state, p.daemon.StateDir()))
 	release := func() {}
 	if err == nil && p.mirror != "" {
-		release, err = mirrored(&config, p.mirror)
+		release = mirrored(&config, p.mirror)
 		defer release()
 	}
 	if err == nil {
@@ -238,13 +238,10 @@ func (f serving) observed(config *daemon.Config) (end func(), err error) {
 }
 
 // mirrored sets the daemon's mirror to the one at a socket. After release nothing waits for it.
-func mirrored(config *daemon.Config, socket string) (release func(), err error) {
-	client, err := mirror.Connect(socket)
-	if err != nil {
-		return func() {}, err
-	}
+func mirrored(config *daemon.Config, socket string) (release func()) {
+	client := mirror.Connect(socket)
 	config.Mirror = client.Append
-	return func() { _ = client.Close() }, nil
+	return client.Close
 }
 
 // serveOn serves on the listeners, which are at those places. The first signal drains the daemon, the second calls stop.

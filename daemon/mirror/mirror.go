@@ -1,21 +1,15 @@
 // Package mirror passes what a journal commits to a copy in another place, over
-// gRPC, and reads such changes again.
+// a socket of the same machine, and reads such changes again.
 //
 // It does not know what the copy does with them.
 package mirror
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/journal"
@@ -28,85 +22,6 @@ const requestBytes = 4 << 20
 
 // MaxMessage is what a server must be prepared to receive, in bytes: changes of the largest size.
 const MaxMessage = math.MaxInt32
-
-// window is how much a mirror may send before it is read, in bytes; its answers are empty. It is fixed: windows
-// that grow with the traffic are measured by a ping beside nearly each message.
-const window = 64 << 10
-
-// Between two tries to reach the mirror the daemon waits so long: at first, and at most.
-const (
-	firstWait = 20 * time.Millisecond
-	mostWait  = 2 * time.Second
-)
-
-// A Client is the connection to a mirror.
-type Client struct {
-	ctx   context.Context // ends with Close
-	end   context.CancelFunc
-	conn  *grpc.ClientConn
-	calls tooldv1.JournalMirrorServiceClient
-	group uint64 // of the last request
-}
-
-// ErrClosed is returned by Append after Close: whether the mirror has the changes is not known.
-var ErrClosed = errors.New("the daemon no longer waits for the mirror of its journal")
-
-// Connect returns a client of the mirror at a Unix socket. It does not wait for the mirror to be
-// there.
-func Connect(socket string) (*Client, error) {
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()), // the socket's mode says who may
-		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(MaxMessage)))
-	if err != nil {
-		return nil, err
-	}
-	ctx, end := context.WithCancel(context.Background())
-	return &Client{ctx: ctx, end: end, conn: conn, calls: tooldv1.NewJournalMirrorServiceClient(conn)}, nil
-}
-
-// Close ends the connection, and a call of Append that waits for the mirror. It may be called twice.
-func (c *Client) Close() error {
-	c.end()
-	if err := c.conn.Close(); status.Code(err) != codes.Canceled { // it was closed before
-		return err
-	}
-	return nil
-}
-
-// Append is a [journal.Mirror]: it returns when the mirror has stored the changes, however long that
-// takes. An error is final.
-func (c *Client) Append(epoch string, changes []journal.Change) error {
-	for request := range requests(changes) {
-		c.group++
-		request.Epoch, request.Group = epoch, c.group
-		if err := c.send(request); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// send repeats a request until it has a definite answer.
-func (c *Client) send(request *tooldv1.AppendChangesRequest) error {
-	for wait := firstWait; ; wait = min(2*wait, mostWait) {
-		_, err := c.calls.AppendChanges(c.ctx, request, grpc.WaitForReady(true))
-		if c.ctx.Err() != nil {
-			return ErrClosed
-		}
-		switch status.Code(err) {
-		case codes.OK:
-			return nil
-		case codes.Unavailable, codes.Unknown:
-		default:
-			return fmt.Errorf("the mirror of the journal refuses: %w", err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-c.ctx.Done():
-			return ErrClosed
-		}
-	}
-}
 
 // requests divides changes into messages.
 func requests(changes []journal.Change) iter.Seq[*tooldv1.AppendChangesRequest] {

@@ -1,7 +1,7 @@
 package mirror_test
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"net"
 	"path/filepath"
@@ -13,9 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toold/toold/daemon/journal"
@@ -27,56 +24,75 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A server is a mirror that answers as it is told; without an answer left it stores what comes.
 type server struct {
-	tooldv1.UnimplementedJournalMirrorServiceServer
 	mu      sync.Mutex
-	answers []codes.Code
+	answers []answer
 	groups  []uint64 // of the requests, in order
 	stored  []journal.Change
-	held    chan struct{} // not nil: closed when a request is there, which then waits for its end
+	held    chan struct{} // not nil: closed when a request is there, which then waits for the end of its connection
+	ended   chan struct{} // closed with the test
 }
 
-func (s *server) AppendChanges(ctx context.Context, r *tooldv1.AppendChangesRequest) (*tooldv1.AppendChangesResponse, error) {
+// An answer is what a server does with a request.
+type answer int
+
+const (
+	stores answer = iota
+	hangsUp
+	refuses
+)
+
+var errRefused = errors.New("as told")
+
+func (s *server) store(r *tooldv1.AppendChangesRequest, hangUp func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.groups = append(s.groups, r.GetGroup())
 	if s.held != nil {
 		close(s.held)
-		<-ctx.Done()
-		return nil, ctx.Err()
+		<-s.ended
 	}
 	if len(s.answers) > 0 {
 		answer := s.answers[0]
 		s.answers = s.answers[1:]
-		if answer != codes.OK {
-			return nil, status.Error(answer, "as told")
+		switch answer {
+		case hangsUp:
+			hangUp()
+			return nil
+		case refuses:
+			return errRefused
 		}
 	}
 	for _, wire := range r.GetChanges() {
 		c, err := mirror.Decode(wire)
 		if err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
+			return err
 		}
 		s.stored = append(s.stored, c)
 	}
-	return &tooldv1.AppendChangesResponse{}, nil
+	return nil
 }
 
 func serve(t *testing.T, s *server) *mirror.Client {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
-	c, err := mirror.Connect(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := mirror.Connect(socket)
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(mirror.MaxMessage))
-	tooldv1.RegisterJournalMirrorServiceServer(g, s)
+	s.ended = make(chan struct{})
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = g.Serve(listener) })
-	t.Cleanup(func() { _ = c.Close(); g.Stop(); serving.Wait() })
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = mirror.ServeConn(conn, func(r *tooldv1.AppendChangesRequest, _ []byte) error { return s.store(r, func() { _ = conn.Close() }) })
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(func() { c.Close(); close(s.ended); _ = listener.Close(); serving.Wait() })
 	return c
 }
 
@@ -90,7 +106,7 @@ var changes = []journal.Change{
 }
 
 func TestChangesComeAsTheyWere(t *testing.T) {
-	s := &server{answers: []codes.Code{codes.Unavailable, codes.OK, codes.Unknown}}
+	s := &server{answers: []answer{hangsUp, stores, hangsUp}}
 	c := serve(t, s)
 	for range 2 {
 		if err := c.Append("epoch", changes); err != nil {
@@ -118,8 +134,8 @@ func TestLargeGroupsAreDivided(t *testing.T) {
 }
 
 func TestARefusalIsFinal(t *testing.T) {
-	c := serve(t, &server{answers: []codes.Code{codes.Unavailable, codes.FailedPrecondition}})
-	if err := c.Append("epoch", changes); status.Code(errors.Unwrap(err)) != codes.FailedPrecondition {
+	c := serve(t, &server{answers: []answer{hangsUp, refuses}})
+	if err := c.Append("epoch", changes); err == nil || !strings.Contains(err.Error(), errRefused.Error()) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -130,18 +146,13 @@ func TestCloseEndsTheWait(t *testing.T) {
 	failed := make(chan error)
 	go func() { failed <- c.Append("epoch", changes) }()
 	<-s.held
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	c.Close()
 	if err := <-failed; !errors.Is(err, mirror.ErrClosed) {
 		t.Errorf("the error is %v", err)
 	}
-	unreachable, err := mirror.Connect(filepath.Join(t.TempDir(), "nothing"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unreachable := mirror.Connect(filepath.Join(t.TempDir(), "nothing"))
 	go func() { failed <- unreachable.Append("epoch", changes) }()
-	_ = unreachable.Close()
+	unreachable.Close()
 	if err := <-failed; !errors.Is(err, mirror.ErrClosed) {
 		t.Errorf("the error is %v", err)
 	}
@@ -170,4 +181,50 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%v\n%s", err, diff)
 		}
 	})
+}
+
+// FuzzServeConn: whatever comes over a connection, only whole requests are stored, each has an answer, and no memory is taken for a
+// length that is only named.
+func FuzzServeConn(f *testing.F) {
+	whole, err := proto.Marshal(&tooldv1.AppendChangesRequest{Epoch: "e", Group: 1, Changes: []*tooldv1.JournalChange{mirror.Encode(changes[0])}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	frame := append([]byte{0, 0, 0, byte(len(whole))}, whole...)
+	f.Add(frame, false)
+	f.Add(append(frame, frame...), true)
+	f.Add([]byte{0x7f, 0xff, 0xff, 0xff, 1}, false)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, false)
+	f.Add([]byte{0, 0, 0, 1, 0xff}, false)
+	f.Fuzz(func(t *testing.T, data []byte, refuse bool) {
+		conn := &pipe{Reader: bytes.NewReader(data)}
+		requests := 0
+		err := mirror.ServeConn(conn, func(_ *tooldv1.AppendChangesRequest, encoded []byte) error {
+			requests++
+			if refuse || !bytes.Contains(data, encoded) {
+				return errRefused
+			}
+			return nil
+		})
+		if err == nil {
+			t.Error("a connection has ended without a reason")
+		}
+		if answers := conn.written; len(answers) < requests || refuse && requests > 0 && !bytes.Contains(answers, []byte(errRefused.Error())) {
+			t.Errorf("%d requests have the answers %q", requests, answers)
+		}
+	})
+}
+
+// A pipe is a connection of which all is known that comes.
+type pipe struct {
+	net.Conn
+	*bytes.Reader
+	written []byte
+}
+
+func (p *pipe) Read(data []byte) (int, error) { return p.Reader.Read(data) }
+
+func (p *pipe) Write(data []byte) (int, error) {
+	p.written = append(p.written, data...)
+	return len(data), nil
 }

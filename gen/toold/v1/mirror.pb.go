@@ -21,6 +21,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// A copy of a daemon's journal in another place: "toold serve --mirror" names the Unix socket of a server that stores it.
+//
+// The daemon connects and sends AppendChangesRequest, each behind its length: four bytes, the most significant first. It
+// has one under way at a time. The answer is one byte: 0 when the changes are safe. Until then no client is shown them,
+// and a call whose start is among them does not begin to act if it changes anything. Any other byte is a refusal, which
+// is final and ends the daemon; its text follows behind its length. A request whose connection ends without an answer
+// is sent again over another one for as long as the daemon lives.
 type AppendChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the journal: it stays the same as long as every number means the same record.
@@ -83,43 +90,6 @@ func (x *AppendChangesRequest) GetChanges() []*JournalChange {
 	return nil
 }
 
-// It has no fields.
-type AppendChangesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AppendChangesResponse) Reset() {
-	*x = AppendChangesResponse{}
-	mi := &file_toold_v1_mirror_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AppendChangesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AppendChangesResponse) ProtoMessage() {}
-
-func (x *AppendChangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_mirror_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AppendChangesResponse.ProtoReflect.Descriptor instead.
-func (*AppendChangesResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{1}
-}
-
 // What was committed at once in the journal of one session.
 type JournalChange struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -141,7 +111,7 @@ type JournalChange struct {
 
 func (x *JournalChange) Reset() {
 	*x = JournalChange{}
-	mi := &file_toold_v1_mirror_proto_msgTypes[2]
+	mi := &file_toold_v1_mirror_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -153,7 +123,7 @@ func (x *JournalChange) String() string {
 func (*JournalChange) ProtoMessage() {}
 
 func (x *JournalChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_mirror_proto_msgTypes[2]
+	mi := &file_toold_v1_mirror_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -166,7 +136,7 @@ func (x *JournalChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalChange.ProtoReflect.Descriptor instead.
 func (*JournalChange) Descriptor() ([]byte, []int) {
-	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *JournalChange) GetSessionId() string {
@@ -236,7 +206,7 @@ type JournalEntry struct {
 
 func (x *JournalEntry) Reset() {
 	*x = JournalEntry{}
-	mi := &file_toold_v1_mirror_proto_msgTypes[3]
+	mi := &file_toold_v1_mirror_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +218,7 @@ func (x *JournalEntry) String() string {
 func (*JournalEntry) ProtoMessage() {}
 
 func (x *JournalEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_mirror_proto_msgTypes[3]
+	mi := &file_toold_v1_mirror_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +231,7 @@ func (x *JournalEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
 func (*JournalEntry) Descriptor() ([]byte, []int) {
-	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *JournalEntry) GetTime() int64 {
@@ -324,7 +294,7 @@ type JournalState struct {
 
 func (x *JournalState) Reset() {
 	*x = JournalState{}
-	mi := &file_toold_v1_mirror_proto_msgTypes[4]
+	mi := &file_toold_v1_mirror_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -336,7 +306,7 @@ func (x *JournalState) String() string {
 func (*JournalState) ProtoMessage() {}
 
 func (x *JournalState) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_mirror_proto_msgTypes[4]
+	mi := &file_toold_v1_mirror_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -349,7 +319,7 @@ func (x *JournalState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalState.ProtoReflect.Descriptor instead.
 func (*JournalState) Descriptor() ([]byte, []int) {
-	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_mirror_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JournalState) GetKey() string {
@@ -374,8 +344,7 @@ const file_toold_v1_mirror_proto_rawDesc = "" +
 	"\x14AppendChangesRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\x04R\x05group\x121\n" +
-	"\achanges\x18\x03 \x03(\v2\x17.toold.v1.JournalChangeR\achanges\"\x17\n" +
-	"\x15AppendChangesResponse\"\xf7\x01\n" +
+	"\achanges\x18\x03 \x03(\v2\x17.toold.v1.JournalChangeR\achanges\"\xf7\x01\n" +
 	"\rJournalChange\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n" +
@@ -397,9 +366,7 @@ const file_toold_v1_mirror_proto_rawDesc = "" +
 	"\fJournalState\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value2h\n" +
-	"\x14JournalMirrorService\x12P\n" +
-	"\rAppendChanges\x12\x1e.toold.v1.AppendChangesRequest\x1a\x1f.toold.v1.AppendChangesResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3"
+	"\x06_valueB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3"
 
 var (
 	file_toold_v1_mirror_proto_rawDescOnce sync.Once
@@ -413,23 +380,20 @@ func file_toold_v1_mirror_proto_rawDescGZIP() []byte {
 	return file_toold_v1_mirror_proto_rawDescData
 }
 
-var file_toold_v1_mirror_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_toold_v1_mirror_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_toold_v1_mirror_proto_goTypes = []any{
-	(*AppendChangesRequest)(nil),  // 0: toold.v1.AppendChangesRequest
-	(*AppendChangesResponse)(nil), // 1: toold.v1.AppendChangesResponse
-	(*JournalChange)(nil),         // 2: toold.v1.JournalChange
-	(*JournalEntry)(nil),          // 3: toold.v1.JournalEntry
-	(*JournalState)(nil),          // 4: toold.v1.JournalState
+	(*AppendChangesRequest)(nil), // 0: toold.v1.AppendChangesRequest
+	(*JournalChange)(nil),        // 1: toold.v1.JournalChange
+	(*JournalEntry)(nil),         // 2: toold.v1.JournalEntry
+	(*JournalState)(nil),         // 3: toold.v1.JournalState
 }
 var file_toold_v1_mirror_proto_depIdxs = []int32{
-	2, // 0: toold.v1.AppendChangesRequest.changes:type_name -> toold.v1.JournalChange
-	3, // 1: toold.v1.JournalChange.entries:type_name -> toold.v1.JournalEntry
-	4, // 2: toold.v1.JournalChange.state:type_name -> toold.v1.JournalState
-	4, // 3: toold.v1.JournalEntry.state:type_name -> toold.v1.JournalState
-	0, // 4: toold.v1.JournalMirrorService.AppendChanges:input_type -> toold.v1.AppendChangesRequest
-	1, // 5: toold.v1.JournalMirrorService.AppendChanges:output_type -> toold.v1.AppendChangesResponse
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
+	1, // 0: toold.v1.AppendChangesRequest.changes:type_name -> toold.v1.JournalChange
+	2, // 1: toold.v1.JournalChange.entries:type_name -> toold.v1.JournalEntry
+	3, // 2: toold.v1.JournalChange.state:type_name -> toold.v1.JournalState
+	3, // 3: toold.v1.JournalEntry.state:type_name -> toold.v1.JournalState
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name
 	4, // [4:4] is the sub-list for extension extendee
 	0, // [0:4] is the sub-list for field type_name
@@ -440,17 +404,17 @@ func file_toold_v1_mirror_proto_init() {
 	if File_toold_v1_mirror_proto != nil {
 		return
 	}
+	file_toold_v1_mirror_proto_msgTypes[2].OneofWrappers = []any{}
 	file_toold_v1_mirror_proto_msgTypes[3].OneofWrappers = []any{}
-	file_toold_v1_mirror_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_mirror_proto_rawDesc), len(file_toold_v1_mirror_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   4,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   0,
 		},
 		GoTypes:           file_toold_v1_mirror_proto_goTypes,
 		DependencyIndexes: file_toold_v1_mirror_proto_depIdxs,
