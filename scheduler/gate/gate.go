@@ -126,8 +126,8 @@ func (g *Gate) Enter(session, key string) *Pass {
 }
 
 // kindOf returns which places are for a call that waits.
-func (g *Gate) kindOf(p *Pass) kind {
-	if p.like.ran < g.config.Quick {
+func (g *Gate) kindOf(p *Pass, now time.Time) kind {
+	if g.config.Quick > 0 && p.like.isQuick(now) {
 		return quick
 	}
 	return ordinary
@@ -139,7 +139,7 @@ func (g *Gate) obstacle(p *Pass, now time.Time) Reason {
 	if len(g.inside) == 0 {
 		return None
 	}
-	k, taken, expected := g.kindOf(p), 0, p.like.expected()
+	k, taken, expected := g.kindOf(p, now), 0, p.like.expected()
 	for _, other := range g.inside {
 		if other.kind == k {
 			taken++
@@ -194,7 +194,7 @@ func (g *Gate) admit(now time.Time) {
 	g.held = [kinds]Reason{}
 	for i := 0; i < len(g.line) && (first[ordinary] == nil || first[quick] == nil); {
 		p := g.line[i].passes[0]
-		k := g.kindOf(p)
+		k := g.kindOf(p, now)
 		if first[k] != nil {
 			i++
 			continue
@@ -216,9 +216,9 @@ func (g *Gate) admit(now time.Time) {
 // sort makes those inside ordinary that have run for too long to be quick. mu is held.
 func (g *Gate) sort(now time.Time) {
 	for _, p := range g.inside {
-		if ran := p.ran(now); p.kind == quick && ran >= g.config.Quick {
-			p.kind = ordinary
-			p.like.ran = max(p.like.ran, ran)
+		if p.kind == quick && p.ran(now) >= g.config.Quick {
+			p.kind, p.judged = ordinary, true
+			p.like.wasLong()
 		}
 	}
 }
@@ -243,6 +243,8 @@ func (g *Gate) wake(first [kinds]*Pass, now time.Time) {
 					soon(g.config.Quick - other.ran(now))
 				}
 			}
+		case why == Slots:
+			soon(fading) // when it may be expected to be quick after all
 		}
 	}
 	switch {
@@ -263,7 +265,8 @@ func (g *Gate) retry() {
 
 // letIn lets a pass in that is not in the line any more. mu is held.
 func (g *Gate) letIn(p *Pass, now time.Time) {
-	p.state, p.kind, p.since = inside, g.kindOf(p), now
+	p.state, p.kind, p.since = inside, g.kindOf(p, now), now
+	p.like.inside++
 	g.inside = append(g.inside, p)
 	if p.in != nil {
 		close(p.in)
@@ -343,4 +346,4 @@ func (g *Gate) load() Load {
 }
 
 // why returns what a pass in the line waits for. mu is held.
-func (g *Gate) why(p *Pass) Reason { return cmp.Or(g.held[g.kindOf(p)], Slots) }
+func (g *Gate) why(p *Pass) Reason { return cmp.Or(g.held[g.kindOf(p, time.Now())], Slots) }

@@ -192,13 +192,42 @@ func TestQuick(t *testing.T) {
 		}
 		second.Took(0)
 		second.Leave()
-		for range 8 { // one that was short does not make it a quick one, but several do
-			p := g.Enter("a", "make")
-			p.Took(0)
-			p.Leave()
+		runs := func(key string, ran time.Duration, want kind) {
+			t.Helper()
+			p := g.Enter("a", key)
+			defer p.Leave()
+			time.Sleep(ran)
+			if p.Took(0); p.kind != want {
+				t.Errorf("%s is of kind %d, want %d", key, p.kind, want)
+			}
 		}
-		if p := g.Enter("a", "make"); p.kind != quick {
-			t.Error("what has been quick for eight times is not expected to be quick")
+		runs("make", time.Second, ordinary)
+		runs("make", time.Minute, ordinary) // which was not expected any more
+		runs("make", time.Second, ordinary)
+		runs("make", time.Second, ordinary)
+		runs("make", time.Second, quick)
+		runs("touch", time.Minute, ordinary) // it was quick so often that once does not count
+		runs("touch", 0, quick)
+		runs("touch", time.Minute, ordinary)
+		runs("touch", time.Minute, ordinary)
+		runs("touch", 0, ordinary)
+	})
+}
+
+// TestFading: what was long and does not get in is expected to be quick after a while, since nothing else could show that it is.
+func TestFading(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Config{Slots: 1, Patience: time.Hour, Quick: 2 * time.Second})
+		slow := g.Enter("a", "touch")
+		time.Sleep(time.Minute)
+		slow.Took(0)
+		slow.Leave()
+		g.likes.of("make").wasLong()
+		g.Enter("b", "make")
+		next, began := g.Enter("a", "touch"), time.Now()
+		if err := next.Wait(t.Context(), func(Delay) {}); err != nil || time.Since(began) != 2*fading {
+			t.Errorf("a touch beside a long build is told %v after %s", err, time.Since(began))
 		}
 	})
 }
@@ -342,7 +371,7 @@ func TestPressure(t *testing.T) {
 			Slots: 10, Patience: 2500 * time.Millisecond, Quick: time.Second,
 			Machine: func() Machine { return Machine{Total: 100 * giga, Available: 90 * giga, MemoryPressure: 50} },
 		})
-		g.likes.of("make").ran = time.Minute
+		g.likes.of("make").wasLong()
 		first := g.Enter("first", "make") // nothing is inside
 		began := time.Now()
 		var took []time.Duration
@@ -385,9 +414,9 @@ func TestLikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := likes{}
 		for n := range 3 * mostLikes {
-			l.of(fmt.Sprint(n)).took(time.Second, 4096)
+			l.of(fmt.Sprint(n)).took(4096)
 			time.Sleep(time.Millisecond)
-			l.of("often").took(time.Second, 1000)
+			l.of("often").took(1000)
 		}
 		if len(l) != mostLikes || l.of("often").peak != 1000 || l.of("0").peak != 0 {
 			t.Errorf("%d are kept, %+v", len(l), l.of("often"))
@@ -395,7 +424,7 @@ func TestLikes(t *testing.T) {
 		one := l.of("one")
 		var peaks []int64
 		for _, peak := range []int64{0, 1000, 0, 100, 100, 5000} {
-			one.took(0, peak)
+			one.took(peak)
 			peaks = append(peaks, one.expected())
 		}
 		if want := []int64{unknownPeak, 1000, 1000, 750, 562, 5000}; !slices.Equal(peaks, want) {

@@ -18,13 +18,14 @@ type Pass struct {
 
 	// mu of the gate guards the rest.
 
-	state state
-	kind  kind          // of its place
-	since time.Time     // when it got its place, the last time
-	spent time.Duration // that it had one before
-	ready time.Time     // when only pressure began to keep it waiting; zero: it has not
-	away  int           // for how many reasons it is away
-	err   error         // why it never will be admitted
+	state  state
+	kind   kind          // of its place
+	since  time.Time     // when it got its place, the last time
+	spent  time.Duration // that it had one before
+	ready  time.Time     // when only pressure began to keep it waiting; zero: it has not
+	judged bool          // it was noted that it is not quick
+	away   int           // for how many reasons it is away
+	err    error         // why it never will be admitted
 }
 
 type state uint8
@@ -216,9 +217,19 @@ func (p *Pass) Took(peak int64) {
 	if p == nil {
 		return
 	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	p.like.took(p.ran(time.Now()), peak)
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	g.sort(now)
+	switch {
+	case p.judged:
+	case p.ran(now) < g.config.Quick:
+		p.like.wasQuick()
+	default:
+		p.like.wasLong()
+	}
+	p.like.took(peak)
 }
 
 // Leave frees the place of the pass, inside or in the line. Only the first call has an effect.
@@ -234,6 +245,8 @@ func (p *Pass) Leave() {
 		g.remove(p)
 	case inside:
 		g.takeOut(p)
+		p.like.inside--
+		p.like.left = time.Now()
 	case gone:
 		return
 	}
