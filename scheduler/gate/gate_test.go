@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,8 +303,11 @@ const giga = 1 << 30
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		machine := Machine{Total: 10 * giga, Available: 6 * giga}
-		g := New(Config{Slots: 10, Patience: time.Minute, Reserve: giga, Machine: func() Machine { return machine }})
+		var available atomic.Int64
+		available.Store(6 * giga)
+		g := New(Config{Slots: 10, Patience: time.Minute, Reserve: giga, Machine: func() Machine {
+			return Machine{Total: 10 * giga, Available: available.Load()}
+		}})
 		learn := g.Enter("a", "link")
 		learn.Took(3 * giga)
 		learn.Leave()
@@ -325,19 +329,19 @@ func TestMemory(t *testing.T) {
 		if told.For != Memory || told.Expected != 3*giga || told.Available != 6*giga || told.Reserve != giga || told.Waiting[Memory] != 1 {
 			t.Errorf("told %+v", told)
 		}
-		machine.Available = 3 * giga // the first has taken what it was expected to take
+		available.Store(3 * giga) // the first has taken what it was expected to take
 		time.Sleep(settling)
 		synctest.Wait()
 		if second.Admitted() {
 			t.Error("the second is admitted although only 3 GiB are available")
 		}
-		machine.Available = 5 * giga
+		available.Store(5 * giga)
 		time.Sleep(recheck)
 		if err := <-done; err != nil || !second.Admitted() {
 			t.Errorf("with 5 GiB available the second is told %v", err)
 		}
 		third := g.Enter("c", "link")
-		err := third.Wait(t.Context(), func(Delay) { machine.Available = 0 })
+		err := third.Wait(t.Context(), func(Delay) { available.Store(0) })
 		if busy, is := errors.AsType[*Busy](err); !is || busy.For != Memory || g.Load().Refused[Memory] != 1 {
 			t.Errorf("the third is told %+v", err)
 		}
