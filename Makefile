@@ -19,7 +19,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 VERSION ?=
 
 .DEFAULT_GOAL := all
-.PHONY: race upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
+.PHONY: race upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory builds soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -144,6 +144,10 @@ picture: build
 # Upgrades the daemon UPGRADES times while clients send calls.
 upgrades:
 	TOOLD_UPGRADES=$(UPGRADES) go test -race -count=1 -timeout 60m -v -run '^TestUpgradesUnderLoad$$' ./cmd/toold
+
+# 500 sessions that all want to build, on two places, and small calls beside them.
+builds: build
+	go run ./bench/endure builds -toold .bin/toold
 
 # Ten clients with 60 MiB of buffers each, and as many sessions with large options as there may be.
 memory: build

@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"bench":     {"bench/ratio", "bench/wire", "gen/toold/v1", "scheduler/permission", "tools/fs/repo", "tools/exec/sandbox"},
 	"bench/day": {"bench/wire", "clients/go", "gen/toold/v1"},
 	"bench/endure": {
-		"bench/ledger", "bench/wire", "clients/go", "daemon", "daemon/access", "gen/toold/v1", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
+		"bench/ledger", "bench/ratio", "bench/wire", "clients/go", "daemon", "daemon/access", "gen/toold/v1", "scheduler/gate", "tools", "tools/bash", "tools/edit", "tools/glob", "tools/grep", "tools/ls",
 		"tools/read", "tools/exec/sandbox", "tools/todo", "tools/write",
 	},
 	"bench/ledger":       {"gen/toold/v1"},

@@ -67,6 +67,15 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestBuilds is the bounded part of `make builds`: each session builds once, or is refused after two seconds. The small calls may
+// wait for longer.
+func TestBuilds(t *testing.T) {
+	r := rush{sessions: 20, places: 2, cpu: time.Second, megabytes: 20, quiet: 3, limits: `, "host_wait": "2s", "host_quick": "800ms"`}
+	if err := builds(t.Context(), binary, r, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSoak is the bounded part of `make soak`.
 func TestSoak(t *testing.T) {
 	if err := soak(t.Context(), 3*time.Second, 4, 1, t.Output()); err != nil {

@@ -1,5 +1,5 @@
 // Command endure maltreats a daemon and holds what its clients see against what toold promises (bench/ledger): crash
-// kills it over and over, flap kills a client, soak does everything at once for long, memory has it hold much. It speaks to
+// kills it over and over, flap kills a client, soak does everything at once for long, memory has it hold much, builds has many sessions build at once. It speaks to
 // the daemon as any client does; soak alone serves it itself, so that it can look for goroutines at the end.
 package main
 
@@ -18,6 +18,7 @@ import (
 const usage = `usage: endure crash [-kills 1000] [-seed 1] [-from 0] [-toold .bin/toold]
        endure flap  [-for 1m] [-every 1s] [-toold .bin/toold]
        endure soak  [-for 10m] [-clients 8] [-seed 1]
+       endure builds [-sessions 500] [-for 3m] [-toold .bin/toold]
        endure memory [-editors 10] [-holders 255] [-spillers 9] [-toold .bin/toold]`
 
 func main() {
@@ -64,6 +65,17 @@ func run(ctx context.Context, args []string) error {
 		flags.Int64Var(&b.peak, "peak", b.peak, "KiB that the daemon may take")
 		flags.Int64Var(&b.idle, "idle", b.idle, "KiB that the daemon may take when they have left")
 		act = func() error { return memory(ctx, *toold, b, os.Stdout) }
+	case "builds":
+		r := wholeRush
+		flags.IntVar(&r.sessions, "sessions", r.sessions, "how many build")
+		flags.IntVar(&r.places, "places", r.places, "how many calls that start programs run at once, beside quick ones")
+		flags.DurationVar(&r.span, "for", r.span, "how long they do")
+		flags.DurationVar(&r.cpu, "cpu", r.cpu, "time of a processor that a build takes")
+		flags.IntVar(&r.megabytes, "megabytes", r.megabytes, "memory that a build takes")
+		flags.StringVar(&r.limits, "limits", r.limits, "more keys of limits, as in settings, with a comma in front")
+		act = func() error { return builds(ctx, *toold, r, os.Stdout) }
+	case "compile": // what builds does
+		return compile(args[1:])
 	case "flapping": // the client that flap kills
 		return flapping(ctx, args[1:])
 	case "serve": // the daemon that soak watches
