@@ -46,14 +46,20 @@ func scraped(text string) map[string][]map[string]string {
 	return all
 }
 
+// board reads the dashboard.
+func board(t *testing.T) (found dashboard) {
+	t.Helper()
+	text := content(t, filepath.Join("..", "..", "contrib", "grafana", "toold.json"))
+	if err := json.Unmarshal([]byte(text), &found); err != nil || found.UID != "toold" || len(found.Panels) == 0 {
+		t.Fatalf("the dashboard cannot be read: %v", err)
+	}
+	return found
+}
+
 // checkDashboard checks that each query of the dashboard has series among those scraped, and groups by labels that they have.
 func checkDashboard(t *testing.T, page string) {
 	t.Helper()
-	var board dashboard
-	text := content(t, filepath.Join("..", "..", "contrib", "grafana", "toold.json"))
-	if err := json.Unmarshal([]byte(text), &board); err != nil || board.UID != "toold" || len(board.Panels) == 0 {
-		t.Fatalf("the dashboard cannot be read: %v", err)
-	}
+	board := board(t)
 	doc := content(t, filepath.Join("..", "..", "docs", "operating.md"))
 	series, shown, ids := scraped(page), map[string]bool{}, map[int]bool{}
 	for _, panel := range board.Panels {
