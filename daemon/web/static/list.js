@@ -7,24 +7,30 @@ const height = 28;
 
 export function list(label, row, open) {
   let items = [], arrows = [], chosen = -1, follow = true;
+  let made = new Map(); // the rows in view by their place, until the items change
   const space = el("div", { class: "space", role: "presentation" });
   const box = el("div", { class: "list", role: "listbox", tabIndex: 0, "aria-label": label }, space);
   const near = () => box.scrollTop + box.clientHeight >= items.length * height - 2 * height;
 
   function draw() {
     const first = Math.max(0, Math.floor(box.scrollTop / height) - 8), last = Math.min(items.length, first + Math.ceil(box.clientHeight / height) + 16);
-    const rows = [];
+    const rows = new Map();
     for (let i = first; i < last; i++) {
-      const r = row(items[i]);
-      r.id = `row-${i}`;
-      r.style.top = `${i * height}px`;
-      for (const [name, value] of [["role", "option"], ["aria-posinset", i + 1], ["aria-setsize", items.length], ["aria-selected", i === chosen]]) r.setAttribute(name, value);
-      r.addEventListener("click", () => { choose(i); open(items[i]); });
-      rows.push(r);
+      rows.set(i, made.get(i) ?? make(i));
+      rows.get(i).setAttribute("aria-selected", i === chosen);
     }
-    space.replaceChildren(...rows, ...lines(first, last));
+    made = rows;
+    space.replaceChildren(...rows.values(), ...lines(first, last));
     if (chosen >= first && chosen < last) box.setAttribute("aria-activedescendant", `row-${chosen}`);
     else box.removeAttribute("aria-activedescendant");
+  }
+  function make(i) {
+    const r = row(items[i]);
+    r.id = `row-${i}`;
+    r.style.top = `${i * height}px`;
+    for (const [name, value] of [["role", "option"], ["aria-posinset", i + 1], ["aria-setsize", items.length]]) r.setAttribute(name, value);
+    r.addEventListener("click", () => { choose(i); open(items[i]); });
+    return r;
   }
   // lines draws the arrows among those rows: of all that begin at one row a single line, with a head at each end. What an arrow says
   // is in the text of its row too.
@@ -70,7 +76,7 @@ export function list(label, row, open) {
     // set shows other items, and arrows from the place of one to that of another. A list that shows its end goes on showing it.
     set(next, between = []) {
       const was = items[chosen]?.key;
-      [items, arrows] = [next, between];
+      [items, arrows, made] = [next, between, new Map()];
       chosen = was === undefined ? -1 : items.findIndex((item) => item.key === was);
       space.style.height = `${items.length * height}px`;
       if (follow) box.scrollTop = items.length * height;

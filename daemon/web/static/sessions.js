@@ -26,7 +26,7 @@ export function sessionsPage(main) {
 const link = (name) => el("a", { href: `#/session/${encodeURIComponent(name)}` }, name);
 
 function cells({ session: s, open_questions: questions = [] }) {
-  const now = questions.length ? el("span", { class: "warn" }, `asks ${questions.length}`) : s.open_calls ? el("span", { class: "live" }, plural(s.open_calls, "call")) : s.attached ? "attached" : "idle";
+  const now = questions.length ? el("span", { class: "warn" }, `asks ${questions.length}`) : s.open_calls ? el("span", { class: "live" }, plural(s.open_calls, "call")) : el("span", { class: "short" }, s.attached ? "attached" : "no client");
   return [link(s.session_id), now, s.working_directory ?? s.roots?.[0] ?? "", s.client?.name ?? "", String(s.background_tasks?.length ?? 0), when(s.created)].map((c) => el("td", {}, c));
 }
 

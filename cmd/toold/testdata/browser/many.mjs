@@ -42,7 +42,7 @@ async function keys(page, calls) {
 // scroll moves the list by ten rows a frame, to its end and back, and prints how long the frames take. How long is the machine's affair; how
 // many rows are elements is not.
 async function scroll(page, rows) {
-  const { times, most } = await page.evaluate(async () => {
+  const { times, draw, most } = await page.evaluate(async () => {
     const box = document.querySelector(".list"), frame = () => new Promise(requestAnimationFrame);
     const frames = Math.min(300, Math.ceil((box.scrollHeight - box.clientHeight) / 280)), times = [];
     let most = 0, last = await frame();
@@ -55,10 +55,16 @@ async function scroll(page, rows) {
         most = Math.max(most, box.querySelectorAll("[role=option]").length);
       }
     }
-    return { times: times.sort((a, b) => a - b), most };
+    const draws = times.slice(0, 50).map(() => { // without layout and painting
+      box.scrollTop += 280;
+      const began = performance.now();
+      box.dispatchEvent(new Event("scroll")); // the browser's own comes with the frame
+      return performance.now() - began;
+    });
+    return { times: times.sort((a, b) => a - b), draw: draws.sort((a, b) => a - b)[Math.floor(draws.length / 2)], most };
   });
   const at = (part) => times[Math.floor((times.length - 1) * part)].toFixed(1);
-  step(`${times.length} frames of ten rows each: median ${at(0.5)} ms, p95 ${at(0.95)} ms, longest ${at(1)} ms; at most ${most} rows are elements`);
+  step(`${times.length} frames of ten rows each: median ${at(0.5)} ms, p95 ${at(0.95)} ms, longest ${at(1)} ms; making the rows takes ${draw.toFixed(1)} ms; at most ${most} rows are elements`);
   assert.ok(most > 10 && most < 100, `${most} rows are elements`);
   assert.ok(await rows.count() < 100, "all rows are elements");
 }

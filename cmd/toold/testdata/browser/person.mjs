@@ -31,6 +31,7 @@ export const errors = [];
 export async function open(options) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000); // the machine may be busy
   page.on("pageerror", (e) => errors.push(String(e)));
   page.on("console", (m) => { if (m.type() === "error") errors.push(m.text()); });
   const { url, code } = JSON.parse(await cli("dashboard", "--json"));
