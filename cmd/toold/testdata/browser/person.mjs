@@ -51,6 +51,14 @@ export async function check(page, name) {
   await page.screenshot({ path: join(shots, name + ".png") });
 }
 
+// narrow checks a page as it is on a narrow window, and makes the window wide again.
+export async function narrow(page, name) {
+  const wide = page.viewportSize();
+  await page.setViewportSize({ width: 400, height: 800 });
+  await check(page, name);
+  await page.setViewportSize(wide);
+}
+
 // tab moves the focus on until it is on what fits.
 export async function tab(page, fits, text = "") {
   for (let i = 0; i < 80; i++) {
