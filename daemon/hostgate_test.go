@@ -66,6 +66,30 @@ func TestHostGate(t *testing.T) {
 	g.await(t, names...)
 }
 
+// TestHostQuick: a call does not wait behind one that has run for longer than a quick one, but behind as many quick ones as there are
+// places.
+func TestHostQuick(t *testing.T) {
+	g := gateTool()
+	h := prepare(t, g)
+	h.limit(`"host_running_calls": 1, "host_quick": "100ms"`)
+	h.start()
+	long := h.join("long", free())
+	long.pass("long", writes)
+	g.await(t, "long")
+	c := h.join("s", free())
+	c.use("quick", "Bash", `{"command":"mkdir d"}`)
+	c.until("quick OK") // while the other one runs
+	c.pass("like it", writes)
+	c.until("notice host_wait")
+	if g.began("like it") {
+		t.Error("what is like the long one is taken for a quick one")
+	}
+	g.open("long")
+	g.await(t, "like it")
+	g.open("like it")
+	c.until("like it OK")
+}
+
 // TestHostBusy: a call that has waited for long enough ends with what to do, its time counts as waiting, and its siblings go on.
 func TestHostBusy(t *testing.T) {
 	h, _, let := busyHost(t, `, "host_wait": "50ms"`)
