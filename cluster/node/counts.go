@@ -17,6 +17,7 @@ type Counts struct {
 type counters struct {
 	taken, notTaken, givenUp, lost, snapshots, snapshotsFailed, appends atomic.Uint64
 	appending                                                           atomic.Int64
+	results                                                             outcomes
 }
 
 // Counts returns what the node has done so far.

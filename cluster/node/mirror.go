@@ -160,6 +160,7 @@ func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []b
 	m.count++
 	m.counters.appends.Add(1)
 	m.counters.appending.Add(int64(time.Since(begun)))
+	m.counters.results.count(request.GetChanges())
 	m.look(request.GetChanges())
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/node"
 	"github.com/toold/toold/daemon/access"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // metricsFlag is how the flag --metrics is explained.
@@ -76,6 +77,11 @@ func nodeMetrics(r *prometheus.Registry, n *node.Node) {
 	counter("snapshots_total", saved, "result", "stored", func(c node.Counts) float64 { return float64(c.Snapshots) })
 	counter("snapshots_total", saved, "result", "failed", func(c node.Counts) float64 { return float64(c.SnapshotsFailed) })
 	counter("appends_total", "Appends to logs that were acknowledged.", "", "", func(c node.Counts) float64 { return float64(c.Appends) })
+	for number, name := range tooldv1.Outcome_name {
+		outcome := tooldv1.Outcome(number)
+		counter("results_total", "Calls of workspaces that have ended, by outcome.", "outcome", strings.ToLower(strings.TrimPrefix(name, "OUTCOME_")),
+			func(node.Counts) float64 { return float64(n.Results(outcome)) })
+	}
 	counter("append_seconds_total", "How long all of them took together.", "", "", func(c node.Counts) float64 { return c.Appending.Seconds() })
 }
 
