@@ -260,6 +260,9 @@ func (c *Cluster) credentials() grpc.DialOption {
 	return grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}))
 }
 
+// Token returns a user's token.
+func (c *Cluster) Token(user string) string { return c.tokens[user] }
+
 // Dial returns a connection as a user to one of the gateways, in turn: a client of which one has gone meets the next.
 func (c *Cluster) Dial(user string) toold.Dial {
 	var mu sync.Mutex

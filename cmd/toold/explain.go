@@ -67,7 +67,7 @@ func (s *app) explainRequest(call, session string, f placeFlags) (*tooldv1.Expla
 		}
 		call = string(text)
 	}
-	u, err := callargs.Parse(call, roots[0])
+	u, err := callargs.Parse(call, inside(roots[0]))
 	if err != nil {
 		return nil, err
 	}

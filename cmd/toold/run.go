@@ -74,11 +74,16 @@ func (s *app) callCommand() *cobra.Command {
 		Example: "  toold call Bash '{\"command\":\"git log --oneline | head\"}'\n" +
 			"  toold call 'Bash(ls -l)'\n" +
 			"  toold call Grep pattern=TODO path=src output_mode=content\n" +
-			"  toold call Glob '{\"pattern\":\"**/*.go\"}' --session work",
+			"  toold call Glob '{\"pattern\":\"**/*.go\"}' --session work\n" +
+			"  toold call 'Bash(make)' --address tcp://users.example:7443 --root workspace:project",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeTools(),
 		RunE: cli.Action(func(ctx context.Context, args []string) error {
-			u, err := callargs.Read(ctx, s.daemon, args, f.session)
+			at, err := f.callPlace()
+			if err != nil {
+				return err
+			}
+			u, err := callargs.Read(ctx, s.daemon, args, at)
 			if err != nil {
 				return err
 			}

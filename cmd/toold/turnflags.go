@@ -3,8 +3,10 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toold/toold/cmd/toold/internal/callargs"
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -63,12 +66,53 @@ type placeFlags struct {
 
 func (f *placeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.roots, "root", nil, "a directory that the calls may use; the first is the working directory; may be repeated (default: the current directory)")
+	flags.StringArrayVar(&f.roots, "root", nil, "a directory that the calls may use, or through a cluster's gateway workspace:NAME or workspace:NAME/PATH; the first is the working directory; may be repeated (default: the current directory)")
 	cli.AddChoice(cmd, &f.mode, "mode", "", "what happens to calls that would have to ask: "+strings.Join(terminal.ModeNames(), ", ")+" (default: as the session has it)", terminal.ModeNames()...)
 	flags.StringVar(&f.settings, "settings", "", "a settings file that counts for the session alone, and above those of user and workspace")
 	flags.BoolVar(&f.trust, "trust", false, "trust the roots' own settings files in this session, whatever \"toold trust\" has remembered")
 	_ = cmd.MarkFlagDirname("root")
 	_ = cmd.MarkFlagFilename("settings", "json")
+}
+
+// workspacePrefix begins a root that is a workspace of a cluster. A directory of such a name is written with ./ before it.
+const workspacePrefix = "workspace:"
+
+// mountPoint is where a workspace of a cluster is, as its calls see it.
+const mountPoint = "/workspace"
+
+// isElsewhere reports whether the calls run in a workspace of a cluster.
+func (f *placeFlags) isElsewhere() bool {
+	return len(f.roots) > 0 && strings.HasPrefix(f.roots[0], workspacePrefix)
+}
+
+// inside returns the path of a root as its calls see it.
+func inside(root string) string {
+	rest, is := strings.CutPrefix(root, workspacePrefix)
+	if !is {
+		return root
+	}
+	_, below, _ := strings.Cut(rest, "/")
+	return path.Join(mountPoint, below)
+}
+
+// callPlace is where a call of "toold call" runs. A gateway lists the tools of sessions only, so for a workspace the tools are those
+// of this program.
+func (f *turnFlags) callPlace() (at callargs.Place, err error) {
+	at.Session = f.session
+	if !f.place.isElsewhere() {
+		at.Dir, err = os.Getwd()
+		return at, err
+	}
+	at.Dir = inside(f.place.roots[0])
+	at.Schema = func(tool string) json.RawMessage {
+		for _, t := range toolset(settingsFiles{}) {
+			if t.Spec().Name == tool {
+				return t.Spec().InputSchema
+			}
+		}
+		return nil
+	}
+	return at, nil
 }
 
 // read returns the roots, absolute, and what the flags ask of the session. What no flag names stays unset.
@@ -78,6 +122,9 @@ func (f *placeFlags) read() (roots []string, o *tooldv1.Options, err error) {
 		roots = []string{"."}
 	}
 	for i, root := range roots {
+		if strings.HasPrefix(root, workspacePrefix) {
+			continue
+		}
 		if roots[i], err = filepath.Abs(root); err != nil {
 			return nil, nil, cli.Misused("the root %s cannot be found: %v", root, err)
 		}
@@ -114,8 +161,12 @@ func (f *turnFlags) attach() (*tooldv1.Attach, error) {
 	if f.session == "" && strings.HasPrefix(f.only, "mcp__") { // so that it is not deferred
 		options.Tools = &tooldv1.ToolList{Names: []string{f.only}}
 	}
+	env := environment()
+	if f.place.isElsewhere() {
+		env = nil // a node has programs and directories of its own
+	}
 	return &tooldv1.Attach{
-		SessionId: f.session, Roots: roots, Env: environment(), Options: options,
+		SessionId: f.session, Roots: roots, Env: env, Options: options,
 		Client:       &tooldv1.ClientInfo{Name: "toold", Version: version},
 		Capabilities: &tooldv1.Capabilities{},
 	}, nil

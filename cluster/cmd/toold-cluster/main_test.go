@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -194,8 +195,9 @@ func TestOperator(t *testing.T) {
 		t.Errorf("%q has the workspace now, and %q was drained", second, first)
 	}
 	o.run("drain", first, "--undo")
-	o.metrics("node", strings.TrimPrefix(first, "node-"), `toold_node_ends_total{how="given_up"} 1`, `toold_node_snapshots_total{result="failed"} 0`)
+	o.metrics("node", strings.TrimPrefix(first, "node-"), `toold_node_ends_total{how="given_up"} 1`, `toold_node_results_total{outcome="ok"}`, `toold_node_snapshots_total{result="failed"} 0`)
 	o.metrics("gateway", "0", `toold_gateway_rpcs_total{code="Unavailable",method="/toold.v1.ToolService/Execute"} 1`)
+	o.calls()
 }
 
 func TestVersionOfNATS(t *testing.T) {
@@ -218,6 +220,38 @@ func TestWrongUse(t *testing.T) {
 		text, err := exec.Command(program, args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(text), want) {
 			t.Errorf("%q: %v\n%s", args, err, text)
+		}
+	}
+}
+
+// calls runs calls of the command line through a gateway, each in a session of its own.
+func (o *operator) calls() {
+	o.t.Helper()
+	_, program := programs(o.t)
+	dir := o.t.TempDir()
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte(o.cluster.Token("alice")), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	for _, call := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"Bash(cat file; pwd; echo ${ONLY_HERE-unset})"}, "text\n/workspace\nunset"},
+		{[]string{"Read", "file_path=file", "limit=1"}, "text"},
+		{[]string{"Bash(mkdir sub)"}, ""},
+		{[]string{"Write", "file_path=new", "content=1", "--root", "workspace:project/sub"}, "/workspace/sub/new"},
+		{[]string{"Bash(cat sub/new)"}, "1"},
+	} {
+		args := append([]string{"call", "--mode", "bypassPermissions", "--address", "tcp://" + o.cluster.Part("gateway", 0).Address,
+			"--ca", filepath.Join(o.cluster.Certs(), "ca.pem"), "--token-file", token}, call.args...)
+		if !slices.Contains(call.args, "--root") {
+			args = append(args, "--root", "workspace:project")
+		}
+		cmd := exec.Command(program, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "ONLY_HERE=here")
+		if text, err := cmd.CombinedOutput(); !strings.Contains(string(text), call.want) {
+			o.t.Errorf("%q: %v: %s; want %q", call.args, err, text, call.want)
 		}
 	}
 }

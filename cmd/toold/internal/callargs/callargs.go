@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,20 +17,25 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
+// A Place is where a call is to run.
+type Place struct {
+	Session string // empty: a new one
+	Dir     string // that relative paths are meant from
+	// Schema returns the schema of a tool's input, for a place of which the daemon cannot be asked; nil: it can.
+	Schema func(tool string) json.RawMessage
+}
+
 // Read returns the call that the arguments of "toold call" describe: NAME, NAME JSON, NAME -, NAME FIELD=VALUE... or
 // NAME(VALUE). For fields it asks the daemon for their types.
-func Read(ctx context.Context, s *connect.Finder, args []string, session string) (turn.Use, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return turn.Use{}, err
-	}
+func Read(ctx context.Context, s *connect.Finder, args []string, at Place) (turn.Use, error) {
+	var err error
 	name, rest := args[0], args[1:]
 	if strings.HasSuffix(name, ")") && len(rest) == 0 {
 		tool, _, _ := strings.Cut(name, "(")
 		if lacks := blanks[tool].lacks; lacks != "" { // the value is not all that the tool needs
 			return turn.Use{}, cli.Misused("%s needs %s too: name the fields, as in toold call %s FIELD=VALUE..., or give its input as JSON", tool, lacks, tool)
 		}
-		return Parse(name, dir)
+		return Parse(name, at.Dir)
 	}
 	u := turn.Use{Name: name, Input: "{}"}
 	switch {
@@ -44,7 +48,7 @@ func Read(ctx context.Context, s *connect.Finder, args []string, session string)
 	case len(rest) == 1 && !isField(rest[0]):
 		u.Input = rest[0]
 	case len(rest) > 0:
-		u.Input, err = fields(ctx, s, name, rest, session, dir)
+		u.Input, err = fields(ctx, s, name, rest, at)
 	}
 	if err != nil {
 		return turn.Use{}, err
@@ -69,8 +73,8 @@ var pathFields = []string{"file_path", "notebook_path", "path"}
 
 // fields makes an input of FIELD=VALUE arguments. A field that is a string to the tool takes its value as it is; any
 // other takes it as JSON.
-func fields(ctx context.Context, s *connect.Finder, tool string, args []string, session, dir string) (string, error) {
-	types, err := fieldTypes(ctx, s, tool, session)
+func fields(ctx context.Context, s *connect.Finder, tool string, args []string, at Place) (string, error) {
+	types, err := fieldTypes(ctx, s, tool, at)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +92,7 @@ func fields(ctx context.Context, s *connect.Finder, tool string, args []string, 
 		case types[name] != "" && types[name] != "string" && json.Unmarshal([]byte(value), &other) == nil:
 			input[name] = json.RawMessage(value)
 		case slices.Contains(pathFields, name):
-			input[name] = pathFrom(dir, value)
+			input[name] = pathFrom(at.Dir, value)
 		default:
 			input[name] = value
 		}
@@ -99,33 +103,41 @@ func fields(ctx context.Context, s *connect.Finder, tool string, args []string, 
 
 // fieldTypes returns the JSON type of each field of a tool's input that has one; nothing for a tool that is not known,
 // which the daemon refuses.
-func fieldTypes(ctx context.Context, s *connect.Finder, tool, session string) (map[string]string, error) {
+func fieldTypes(ctx context.Context, s *connect.Finder, tool string, at Place) (map[string]string, error) {
+	if at.Schema != nil {
+		return typesIn(at.Schema(tool)), nil
+	}
 	l, err := s.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	list, err := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{SessionId: session})
-	if err != nil && session != "" { // it may be about to be made
+	list, err := l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{SessionId: at.Session})
+	if err != nil && at.Session != "" { // it may be about to be made
 		list, err = l.Tools.ListTools(ctx, &tooldv1.ListToolsRequest{})
 	}
 	if err != nil {
 		return nil, err
 	}
-	types := map[string]string{}
 	for _, t := range list.GetTools() {
-		if t.GetName() != tool {
-			continue
-		}
-		var schema struct {
-			Properties map[string]struct {
-				Type any `json:"type"`
-			} `json:"properties"`
-		}
-		_ = json.Unmarshal([]byte(t.GetInputSchemaJson()), &schema) // without it, all are strings
-		for name, property := range schema.Properties {
-			types[name], _ = property.Type.(string)
+		if t.GetName() == tool {
+			return typesIn(json.RawMessage(t.GetInputSchemaJson())), nil
 		}
 	}
-	return types, nil
+	return nil, nil
+}
+
+// typesIn returns the JSON type of each field in a schema that has one.
+func typesIn(text json.RawMessage) map[string]string {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	_ = json.Unmarshal(text, &schema) // without it, all are strings
+	types := map[string]string{}
+	for name, property := range schema.Properties {
+		types[name], _ = property.Type.(string)
+	}
+	return types
 }
