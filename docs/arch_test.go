@@ -42,14 +42,14 @@ var imports = map[string][]string{
 	"cluster/cmd/toold-cluster": {
 		"clients/go", "cluster/backup", "cluster/container", "cluster/gateway", "cluster/identity", "cluster/lease", "cluster/log", "cluster/log/natslog",
 		"cluster/log/sqlitelog", "cluster/members", "daemon/access",
-		"cluster/node", "cluster/objects", "cluster/snapshot", "cluster/trial", "gen/toold/v1",
+		"cluster/node", "cluster/objects", "cluster/quota", "cluster/snapshot", "cluster/trial", "gen/toold/v1",
 	},
 	"cluster/endure":    {"clients/go", "cluster/trial", "gen/toold/v1"},
 	"cluster/trial":     {"clients/go", "cluster/identity"},
 	"cluster/bench":     {"clients/go", "cluster/log", "cluster/log/natslog", "cluster/trial", "gen/toold/v1"},
 	"cluster/container": {},
 	"cluster/node": {
-		"cluster/container", "cluster/identity", "cluster/lease", "cluster/log", "cluster/members", "cluster/objects", "cluster/relay", "cluster/snapshot",
+		"cluster/container", "cluster/identity", "cluster/lease", "cluster/log", "cluster/members", "cluster/objects", "cluster/quota", "cluster/relay", "cluster/snapshot",
 		"daemon/apierror", "daemon/journal", "daemon/mirror", "gen/toold/v1",
 	},
 	"cluster/backup":         {"cluster/lease", "cluster/log", "cluster/objects", "cluster/snapshot"},
@@ -65,6 +65,7 @@ var imports = map[string][]string{
 	"cluster/log/sqlitelog":  {"cluster/log"},
 	"cluster/members":        {"cluster/identity"},
 	"cluster/natstest":       {},
+	"cluster/quota":          {"cluster/members"},
 	"cluster/relay":          {},
 	"cluster/gateway":        {"cluster/identity", "cluster/members", "cluster/relay", "daemon/access", "daemon/apierror", "gen/toold/v1", "tools/text/ellipsis"},
 	"cmd/toold": {

@@ -144,6 +144,9 @@ func (n *nodes) open(ctx context.Context, node members.Node, c call) (grpc.Clien
 	if err != nil {
 		return nil, nil, err
 	}
+	if c.session != "" {
+		header.Set(identity.SessionKey, c.session)
+	}
 	incoming, _ := metadata.FromIncomingContext(ctx)
 	for _, key := range passedOn {
 		header.Append(key, incoming.Get(key)...)

@@ -20,6 +20,7 @@ type call struct {
 	principal string
 	workspace string
 	method    string // "/toold.v1.ToolService/Execute"
+	session   string // that the request names; empty: none
 }
 
 // ended reports how an RPC has ended, and returns that.
@@ -78,7 +79,7 @@ func answer[Request, Response proto.Message](client grpc.ServerStream, request R
 // pass relays an RPC to the node that has the workspace of its subject.
 func (g *Gateway) pass(client grpc.ServerStream, method string, about *subject) error {
 	ctx := client.Context()
-	c := call{principal: principalOf(ctx), workspace: about.workspace, method: method}
+	c := call{principal: principalOf(ctx), workspace: about.workspace, method: method, session: about.session}
 	var err error
 	switch {
 	case c.workspace == "":
@@ -152,7 +153,7 @@ func (g *Gateway) claim(ctx context.Context, c call, session string) error {
 	if err != nil || other == "" {
 		return err
 	}
-	there := call{c.principal, other, tooldv1.SessionService_GetSession_FullMethodName}
+	there := call{c.principal, other, tooldv1.SessionService_GetSession_FullMethodName, session}
 	err = g.ask(ctx, there, &tooldv1.GetSessionRequest{SessionId: session}, &tooldv1.GetSessionResponse{})
 	if reasonOf(err) == "unknown_session" {
 		return g.index.note(ctx, c.principal, c.workspace, session)

@@ -61,7 +61,7 @@ func (g *Gateway) listSessions(ctx context.Context, request *tooldv1.ListSession
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			part, err := g.listWorkspace(limited, call{who, workspace, tooldv1.SessionService_ListSessions_FullMethodName}, request)
+			part, err := g.listWorkspace(limited, call{who, workspace, tooldv1.SessionService_ListSessions_FullMethodName, ""}, request)
 			switch {
 			case err == nil:
 				merged.add(part)

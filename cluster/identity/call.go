@@ -22,6 +22,7 @@ import (
 const (
 	WorkspaceKey = "toold-workspace-bin" // the workspace's name
 	PrincipalKey = "toold-principal-bin" // from [Identity.SignPrincipal]
+	SessionKey   = "toold-session-bin"   // the session that the request names, if it does
 )
 
 // A Call is who calls a node, and for which workspace.
@@ -29,6 +30,7 @@ type Call struct {
 	Peer      Peer
 	Principal string // to whom the workspace belongs
 	Workspace string // the principal's name for it; empty: the RPC is about none
+	Session   string // empty: the RPC names none
 }
 
 // Outgoing returns the metadata for an RPC to a node.
@@ -61,6 +63,9 @@ func Incoming(ctx context.Context, node, method string, now time.Time) (Call, er
 	call := Call{Peer: peer}
 	if len(workspace) == 1 {
 		call.Workspace = workspace[0]
+	}
+	if session := header.Get(SessionKey); len(session) == 1 {
+		call.Session = session[0]
 	}
 	if call.Principal, err = peer.VerifyPrincipal([]byte(signed[0]), node, method, now); err != nil {
 		return Call{}, refusal(err)

@@ -31,7 +31,7 @@ const (
 
 // settingsText are the daemon's settings: the log is what survives, so its journal need not be synced, and calls get
 // as long for their end as the node does.
-const settingsText = `{"journal": {"sync": "normal"}, "limits": {"drain": %q}}`
+const settingsText = `{"journal": {"sync": "normal"}, "limits": {"drain": %q%s}}`
 
 // marker describes the files in a unit's directory. Without it, or with another epoch than the log's, they are those
 // of some time before.
@@ -87,7 +87,7 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	u.strict = view.Creation().StrictEffects
+	u.creation = view.Creation()
 	if err := u.awaitPredecessor(ctx, view); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (u *unit) furnish() error {
 	for _, name := range []string{"files", "home"} {
 		err = errors.Join(err, root.MkdirAll(name, 0o700))
 	}
-	for name, text := range map[string]string{"own/settings.json": fmt.Sprintf(settingsText, u.node.Drain), "own/program": ""} {
+	for name, text := range map[string]string{"own/settings.json": fmt.Sprintf(settingsText, u.node.Drain, u.callsLimit()), "own/program": ""} {
 		err = errors.Join(err, root.RemoveAll(name), root.WriteFile(name, []byte(text), 0o700)) // the program is mounted over its file
 	}
 	return err

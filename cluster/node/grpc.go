@@ -80,6 +80,15 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
+	var seen func(*relay.Frame) (*relay.Frame, error)
+	if method == tooldv1.ToolService_Execute_FullMethodName {
+		named, release, err := n.countSession(ctx, call)
+		if err != nil {
+			return err
+		}
+		defer release()
+		seen = named
+	}
 	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, creation, method)
 	if err != nil {
 		n.Logger.Debug("an RPC was not accepted", zap.String("method", method), zap.Error(err))
@@ -92,7 +101,7 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	if err := relay.Accept(stream, n.Name); err != nil {
 		return err
 	}
-	return relay.Relay(stream, daemon, cancel, &n.reading, nil)
+	return relay.Relay(stream, daemon, cancel, &n.reading, seen)
 }
 
 // refusal is what the gateway is told if the workspace cannot be served here.
@@ -101,6 +110,9 @@ func refusal(err error) error {
 		return identity.NotOwner(owner.Owner)
 	}
 	if refused, is := errors.AsType[*apierror.Error](err); is {
+		return refused
+	}
+	if refused := overQuota(err); refused != nil {
 		return refused
 	}
 	switch {

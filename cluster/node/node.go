@@ -28,6 +28,7 @@ import (
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/objects"
+	"github.com/toold/toold/cluster/quota"
 )
 
 // Config is what a node is made of. All but the durations are required.
@@ -52,6 +53,8 @@ type Config struct {
 	Snapshots time.Duration
 	// Verify is how often the log is asked whether a workspace in which nothing happens is still the node's. 0: 1 min.
 	Verify time.Duration
+	// Quota has what principals may use at once in the whole cluster; nil: nothing is counted.
+	Quota *quota.Accounts
 	// Sources are the Git repositories from which workspaces may be created: URLs and absolute paths, and what they begin with if
 	// they end with a slash. Empty: none.
 	Sources []string

@@ -24,7 +24,6 @@ func FuzzOutcome(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, is := outcomeIn(data)
 		var o outcomes
 		o.count([]*tooldv1.JournalChange{{Entries: []*tooldv1.JournalEntry{{Body: data}}}})
 		event := &tooldv1.ExecuteResponse{}
@@ -36,7 +35,7 @@ func FuzzOutcome(f *testing.F) {
 			t.Fatal(err)
 		}
 		want := event.GetToolResult()
-		if got, is = outcomeIn(again); is != (want != nil) || is && want.GetOutcome() >= 0 && got != want.GetOutcome() {
+		if got, is := outcomeIn(again); is != (want != nil) || is && want.GetOutcome() >= 0 && got != want.GetOutcome() {
 			t.Errorf("%v, %v of %v", got, is, event)
 		}
 	})

@@ -28,7 +28,7 @@ const provesInLife = 5
 // awaitPredecessor returns when nothing can be running any more that the last owner has started. It is called once the lease
 // is taken.
 func (u *unit) awaitPredecessor(ctx context.Context, view *lease.View) error {
-	if !u.strict || view.Owner() == "" || view.Released() {
+	if !u.creation.StrictEffects || view.Owner() == "" || view.Released() {
 		return nil
 	}
 	u.log.Info("waiting until nothing of the last owner can be running")
@@ -42,7 +42,7 @@ func (u *unit) awaitPredecessor(ctx context.Context, view *lease.View) error {
 
 // lives returns how long the container may live and from when on. The workspace is this node's then.
 func (u *unit) lives() (lives time.Duration, since container.Instant, err error) {
-	if !u.strict {
+	if !u.creation.StrictEffects {
 		return 0, 0, nil
 	}
 	since = container.Now()

@@ -43,8 +43,8 @@ type unit struct {
 	lost    context.Context // ends when the unit is to end at once
 	kill    context.CancelFunc
 
-	creation   lease.Creation // what it is created with, if it is new
-	strict     bool           // it has strict effects; set when it is adopted
+	creation   lease.Creation // what it is created with, if it is new; once it is adopted, what it was created with
+	calls      int            // how many may run at once; 0: the daemon's default
 	lease      *lease.Lease
 	mirror     *mirrorServer
 	container  *container.Container
@@ -101,7 +101,11 @@ func (u *unit) live() {
 		u.node.forget(u)
 		close(u.gone)
 	}()
-	err := u.begin()
+	release, err := u.takeCalls()
+	defer release()
+	if err == nil {
+		err = u.begin()
+	}
 	if err != nil {
 		u.log.Warn("the workspace was not taken over", zap.Error(err))
 		u.node.counters.notTaken.Add(1)
@@ -183,7 +187,7 @@ func (u *unit) start() error {
 	if err != nil {
 		return err
 	}
-	if u.strict {
+	if u.creation.StrictEffects {
 		u.mirror.beat(u.container)
 		u.node.working.Go(func() { u.proveOwnership(u.container.Done()) })
 	}

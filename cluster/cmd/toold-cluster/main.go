@@ -40,7 +40,7 @@ func main() {
 	root := &cobra.Command{
 		Use: "toold-cluster", Short: "Serve tool calls on many machines", Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(initCommand(), tokenCommand(), nodeCommand(), gatewayCommand(), nodesCommand(), drainCommand(), sessionsCommand(), backupCommand(), restoreCommand(), createCommand(), snapshotCommand(), deleteCommand(), natsCommand(), demoCommand())
+	root.AddCommand(initCommand(), tokenCommand(), nodeCommand(), gatewayCommand(), nodesCommand(), drainCommand(), sessionsCommand(), backupCommand(), restoreCommand(), createCommand(), snapshotCommand(), deleteCommand(), quotaCommand(), natsCommand(), demoCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "toold-cluster:", err)
 		os.Exit(1)

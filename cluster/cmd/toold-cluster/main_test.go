@@ -243,8 +243,9 @@ func (o *operator) calls() {
 		{[]string{"Write", "file_path=new", "content=1", "--root", "workspace:project/sub"}, "/workspace/sub/new"},
 		{[]string{"Bash(cat sub/new)"}, "1"},
 	} {
-		args := append([]string{"call", "--mode", "bypassPermissions", "--address", "tcp://" + o.cluster.Part("gateway", 0).Address,
-			"--ca", filepath.Join(o.cluster.Certs(), "ca.pem"), "--token-file", token}, call.args...)
+		args := []string{"call", "--mode", "bypassPermissions", "--address", "tcp://" + o.cluster.Part("gateway", 0).Address}
+		args = append(args, "--ca", filepath.Join(o.cluster.Certs(), "ca.pem"), "--token-file", token)
+		args = append(args, call.args...)
 		if !slices.Contains(call.args, "--root") {
 			args = append(args, "--root", "workspace:project")
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/toold/toold/cluster/identity"
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/node"
+	"github.com/toold/toold/cluster/quota"
 )
 
 // announceEvery is how often a node's drain flag is looked at, beside the changes that members report.
@@ -33,6 +34,7 @@ type nodeFlags struct {
 	idle, outage, drain, keep            time.Duration
 	monitors, sources                    []string
 	allowRoot, strict                    bool
+	quota                                quota.Amounts
 }
 
 func nodeCommand() *cobra.Command {
@@ -58,6 +60,8 @@ func nodeCommand() *cobra.Command {
 	flags.StringSliceVar(&f.monitors, "nats-monitor", nil, "monitoring addresses of NATS servers, such as http://127.0.0.1:8222: the node does not begin unless they sync each write")
 	flags.StringSliceVar(&f.sources, "source", nil, "Git repositories from which users may create workspaces: a URL or an absolute path, or what they begin with, with a slash at its end")
 	flags.BoolVar(&f.strict, "strict-effects", false, "give strict effects to all workspaces that begin here")
+	flags.IntVar(&f.quota.Sessions, "quota-sessions", 0, "how many sessions of a principal may be attached in the whole cluster; the same on all nodes (default: no limit)")
+	flags.IntVar(&f.quota.Calls, "quota-calls", 0, "how many calls of a principal may run in the whole cluster; the same on all nodes (default: no limit)")
 	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
 	flags.StringVar(&f.metrics, "metrics", "", metricsFlag)
 	_ = cmd.MarkFlagRequired("name")
@@ -109,6 +113,15 @@ func (f *nodeFlags) run() error {
 	}
 	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
 		return err
+	}
+	if f.quota != (quota.Amounts{}) {
+		if err := patiently(ctx, log, "open the quotas", func(try context.Context) (err error) {
+			settings.Quota, err = quota.Open(try, js, f.replicas, f.name, f.quota)
+			return err
+		}); err != nil {
+			return err
+		}
+		defer settings.Quota.Close()
 	}
 	n, err := node.Open(settings)
 	if err != nil {

@@ -1,0 +1,94 @@
+// What principals may use of the whole cluster at once.
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/toold/toold/cluster/identity"
+	"github.com/toold/toold/cluster/quota"
+	"github.com/toold/toold/cluster/relay"
+	"github.com/toold/toold/daemon/apierror"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
+)
+
+// quotaRetry is when a client that was refused may try again: others release what they use at any time.
+const quotaRetry = 10 * time.Second
+
+// takeCalls takes from the principal's quota what the workspace's daemon may run at once, until release is called.
+func (u *unit) takeCalls() (release func(), err error) {
+	if u.node.Quota == nil {
+		return func() {}, nil
+	}
+	most := max(16, 4*runtime.NumCPU()) // as a daemon's default
+	u.calls, release, err = u.node.Quota.Calls(u.lost, u.w.Principal, most)
+	if err != nil {
+		return func() {}, err
+	}
+	return release, nil
+}
+
+// callsLimit is that of the daemon's settings.
+func (u *unit) callsLimit() string {
+	if u.calls == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`, "max_running_calls": %d`, u.calls)
+}
+
+// countSession counts the session of a stream, until release is called. named is called with each event of the daemon: the
+// first one names the session.
+func (n *Node) countSession(ctx context.Context, call identity.Call) (named func(*relay.Frame) (*relay.Frame, error), release func(), err error) {
+	if n.Quota == nil {
+		return nil, func() {}, nil
+	}
+	key := func(session string) string {
+		if session == "" {
+			return ""
+		}
+		return call.Workspace + "\x00" + session
+	}
+	held, err := n.Quota.Session(ctx, call.Principal, key(call.Session))
+	if err != nil {
+		return nil, func() {}, refusal(err)
+	}
+	first := true
+	return func(frame *relay.Frame) (*relay.Frame, error) {
+		if !first {
+			return frame, nil
+		}
+		first = false
+		data := frame.Bytes()
+		frame.Free()
+		event := &tooldv1.ExecuteResponse{}
+		if err := proto.Unmarshal(data, event); err != nil {
+			return nil, err
+		}
+		held.Name(key(event.GetAttached().GetSessionId()))
+		return relay.Encoded(data), nil
+	}, held.Release, nil
+}
+
+// overQuota returns the refusal of what would pass a quota; nil: err is about something else.
+func overQuota(err error) error {
+	exceeded, is := errors.AsType[*quota.Exceeded](err)
+	if !is {
+		return nil
+	}
+	refused := apierror.New(codes.ResourceExhausted, "quota_exceeded", "Not taken: of your %v. Close some, or try again in %.0f s.", exceeded, quotaRetry.Seconds())
+	refused.Details = []protoadapt.MessageV1{
+		&errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{Subject: "principal", Description: exceeded.Error()}}},
+		&errdetails.RetryInfo{RetryDelay: durationpb.New(quotaRetry)},
+	}
+	return refused
+}

@@ -1,0 +1,146 @@
+package quota
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toold/toold/cluster/natstest"
+)
+
+func open(t *testing.T, js jetstream.JetStream, node string, limits Amounts) *Accounts {
+	t.Helper()
+	a, err := Open(t.Context(), js, 1, node, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
+
+func session(t *testing.T, a *Accounts, name string) *Session {
+	t.Helper()
+	s, err := a.Session(t.Context(), "ann", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func refused(t *testing.T, a *Accounts, name string) {
+	t.Helper()
+	_, err := a.Session(t.Context(), "ann", name)
+	if exceeded, is := errors.AsType[*Exceeded](err); !is || exceeded.What != "sessions" {
+		t.Errorf("%s takes the session %q: %v", a.node, name, err)
+	}
+}
+
+// TestSessions: sessions of a principal count once in the whole cluster, with or without a name at first.
+func TestSessions(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	a, b := open(t, js, "a", Amounts{Sessions: 2}), open(t, js, "b", Amounts{Sessions: 2})
+	one := session(t, a, "one")
+	unnamed := session(t, b, "")
+	refused(t, a, "three")
+	refused(t, b, "")
+	_ = session(t, a, "one") // another stream of the same session
+	unnamed.Name("two")
+	back := session(t, b, "two") // comes back, and the stream of before is not noticed to be gone yet
+	unnamed.Release()
+	refused(t, a, "three")
+	back.Release()
+	back.Release()
+	b.renew(t.Context(), false)
+	three := session(t, a, "three")
+	if _, err := b.Session(t.Context(), "bob", ""); err != nil {
+		t.Errorf("another principal: %v", err)
+	}
+	one.Release()
+	three.Release()
+	a.renew(t.Context(), false)
+	refusedTwice := session(t, b, "")
+	refusedTwice.Name("x")
+	refused(t, b, "y") // of "one" a stream is still attached
+	if held, _, err := Use(t.Context(), js, 1, "ann"); err != nil || held.Sessions != 2 {
+		t.Errorf("%+v are held, %v", held, err)
+	}
+}
+
+// TestUnnamedIsOneThatIsKnown: two streams that turn out to be of one session count once.
+func TestUnnamedIsOneThatIsKnown(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	a := open(t, js, "a", Amounts{Sessions: 2})
+	_ = session(t, a, "one")
+	same := session(t, a, "")
+	refused(t, a, "two")
+	same.Name("one")
+	_ = session(t, a, "two")
+	refused(t, a, "three")
+}
+
+// TestCalls: what is free is taken, and then nothing; limits of a principal go before those of nodes.
+func TestCalls(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	a, b := open(t, js, "a", Amounts{Calls: 10}), open(t, js, "b", Amounts{Calls: 10})
+	take := func(a *Accounts, most, want int) func() {
+		t.Helper()
+		n, release, err := a.Calls(t.Context(), "ann", most)
+		if n != want || (want == 0) != (err != nil) {
+			t.Errorf("%d of %d calls are taken, %v; want %d", n, most, err, want)
+		}
+		return release
+	}
+	first := take(a, 8, 8)
+	_ = take(b, 8, 2)
+	_ = take(b, 1, 0)
+	if err := SetLimits(t.Context(), js, 1, "ann", &Amounts{Calls: 11}); err != nil {
+		t.Fatal(err)
+	}
+	_ = take(b, 8, 1)
+	first()
+	first()
+	a.renew(t.Context(), false)
+	_ = take(b, 80, 8)
+	if _, limits, err := Use(t.Context(), js, 1, "ann"); err != nil || limits == nil || limits.Calls != 11 {
+		t.Errorf("the limits are %v, %v", limits, err)
+	}
+}
+
+// TestLostNode: what a node holds is free when it has not renewed it for long, and not before.
+func TestLostNode(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	gone, a := open(t, js, "gone", Amounts{Sessions: 1}), open(t, js, "a", Amounts{Sessions: 1})
+	_ = session(t, gone, "one")
+	gone.end() // it renews nothing any more
+	gone.loop.Wait()
+	begun := time.Now()
+	a.now = func() time.Time { return begun.Add(lost - time.Second) }
+	refused(t, a, "two")
+	a.now = func() time.Time { return begun.Add(lost + time.Minute) }
+	_ = session(t, a, "two")
+}
+
+// TestNodesAtOnce: nodes that ask at the same time take no more together than there is.
+func TestNodesAtOnce(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	var all sync.WaitGroup
+	var taken atomic.Int32
+	for _, node := range []string{"a", "b", "c"} {
+		a := open(t, js, node, Amounts{Sessions: 7})
+		for range 5 {
+			all.Go(func() {
+				if _, err := a.Session(t.Context(), "ann", ""); err == nil {
+					taken.Add(1)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if taken.Load() != 7 {
+		t.Errorf("%d sessions were taken, and there may be 7", taken.Load())
+	}
+}
