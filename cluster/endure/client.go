@@ -21,6 +21,7 @@ type client struct {
 	name, workspace string
 	dial            toold.Dial
 	ledger          *ledger
+	long            bool // some commands take so long that an owner which was cut off is replaced meanwhile
 
 	mu      sync.Mutex
 	epoch   string
@@ -97,6 +98,9 @@ func (c *client) work(ctx context.Context) {
 // out in the end.
 func (c *client) call(agent *toold.Agent, id string) error {
 	seconds := rand.Float64() * rand.Float64() * 2
+	if c.long && rand.IntN(10) == 0 {
+		seconds = 10 + rand.Float64()*30
+	}
 	turn, err := agent.Start(&tooldv1.ToolUse{Id: id, Name: "Bash", Arguments: &tooldv1.ToolUse_InputJson{InputJson: fmt.Sprintf(`{"command":%q}`, c.ledger.command(id, seconds))}})
 	if err != nil {
 		return err

@@ -28,15 +28,16 @@ func main() {
 	seed := flag.Uint64("seed", rand.Uint64(), "seed of the faults")
 	clients := flag.Int("clients", 6, "how many sessions")
 	strict := flag.Bool("strict", false, "give workspaces strict effects, and count calls of a session that overlap")
+	overlap := flag.Bool("overlap", false, "count such calls without strict effects: there are some")
 	keep := flag.Bool("keep", false, "keep the directory with logs")
 	flag.Parse()
-	if err := endure(*length, *seed, *clients, *strict, *keep); err != nil {
+	if err := endure(*length, *seed, *clients, *strict, *overlap, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "endure:", err)
 		os.Exit(1)
 	}
 }
 
-func endure(length time.Duration, seed uint64, clients int, strict, keep bool) error {
+func endure(length time.Duration, seed uint64, clients int, strict, overlap, keep bool) error {
 	dir, err := os.MkdirTemp("", "endure")
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func endure(length time.Duration, seed uint64, clients int, strict, keep bool) e
 	all := make([]*client, clients)
 	for i := range all {
 		// two sessions share a workspace
-		all[i] = &client{name: fmt.Sprint("s", i), workspace: fmt.Sprint("w", i/2), ledger: ledger, dial: cluster.Dial(users[i/2%len(users)]), result: map[string]string{}, started: map[string]bool{}}
+		all[i] = &client{name: fmt.Sprint("s", i), workspace: fmt.Sprint("w", i/2), ledger: ledger, long: strict || overlap, dial: cluster.Dial(users[i/2%len(users)]), result: map[string]string{}, started: map[string]bool{}}
 		working.Go(func() { all[i].work(running) })
 	}
 	f := faults{cluster: cluster, r: rand.New(rand.NewPCG(seed, 1)), begun: time.Now()}
