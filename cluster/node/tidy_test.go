@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toold/toold/cluster/log"
@@ -14,15 +15,19 @@ import (
 // An oldLog is a log whose end can be answered as it was before, or not at all.
 type oldLog struct {
 	log.Log
-	last func(log.Segment) (log.Segment, error) // nil: as it is
+	last atomic.Pointer[answer] // nil: as it is
 }
+
+// An answer is what the log answers instead of its end.
+type answer func(log.Segment) (log.Segment, error)
 
 func (l *oldLog) Last(ctx context.Context, w log.Workspace) (log.Segment, error) {
 	end, err := l.Log.Last(ctx, w)
-	if l.last == nil || err != nil {
+	last := l.last.Load()
+	if last == nil || err != nil {
 		return end, err
 	}
-	return l.last(end)
+	return (*last)(end)
 }
 
 // TestTidy: a node removes the directory of a workspace once another has taken it over, or when it was given up long ago. No
@@ -60,16 +65,16 @@ func TestTidy(t *testing.T) {
 	a = c.start("a", in)
 	tidied(a, false, "given up a moment ago")
 	_ = c.start("b").attach(k.last)
-	for when, last := range map[string]func(log.Segment) (log.Segment, error){
+	for when, last := range map[string]answer{
 		"an outdated answer": func(log.Segment) (log.Segment, error) { return released, nil },
 		"an empty answer":    func(log.Segment) (log.Segment, error) { return log.Segment{}, nil },
 		"no answer":          func(log.Segment) (log.Segment, error) { return log.Segment{}, log.ErrUnknown },
 		"an unknown segment": func(log.Segment) (log.Segment, error) { return log.Segment{Pos: 9, Data: []byte("new")}, nil },
 	} {
-		old.last = last
+		old.last.Store(&last)
 		tidied(a, false, when)
 	}
-	old.last = nil
+	old.last.Store(nil)
 	tidied(a, true, "taken over by another")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are left", left, err)
