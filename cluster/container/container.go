@@ -43,7 +43,9 @@ type Config struct {
 	Workspace string // becomes /workspace
 	Home      string // becomes the home directory
 	Tmp       string // becomes /tmp
-	Own       string // becomes /.toold: for the program's own files
+	// TmpReadOnly has nothing be written there.
+	TmpReadOnly bool
+	Own         string // becomes /.toold: for the program's own files
 	// Hide are directories of the machine which are empty in the container, beside /home, /root and /run. Those
 	// that do not exist are passed over.
 	Hide    []string

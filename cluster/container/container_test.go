@@ -183,6 +183,11 @@ func TestBeat(t *testing.T) {
 	}
 	c.Kill()
 
+	config := container.Config{Workspace: dir, Home: dir, Tmp: dir, Own: dir, Program: "/bin/sh", Lives: time.Hour, Since: container.Now().Add(-time.Hour)}
+	if _, err := container.Start(config, nil); err == nil || !strings.Contains(err.Error(), "its time was over") {
+		t.Errorf("a program that is started when its time is over: %v", err)
+	}
+
 	ended, log := startWith(t, dir, `sleep 1000`, func(config *container.Config) {
 		config.Lives, config.Since = time.Hour, container.Now().Add(-time.Hour).Add(500*time.Millisecond)
 	})

@@ -45,6 +45,9 @@ func initMain(text string) (code int) {
 	// in namespaces below those that own the mounts: from there they cannot be undone
 	only := []syscall.SysProcIDMap{{Size: 1}}
 	program.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: only, GidMappings: only}
+	if config.Lives > 0 && Now() >= config.Since.Add(config.Lives) {
+		err = errors.Join(err, errors.New("its time was over before the program was started"))
+	}
 	if err == nil {
 		err = program.Start()
 	}
@@ -152,7 +155,7 @@ func find(config Config) (places []place, links map[string]string, err error) {
 		}
 	}
 	for _, part := range [][2]string{{Workspace, config.Workspace}, {Home, config.Home}, {"/tmp", config.Tmp}, {"/var/tmp", config.Tmp}, {Own, config.Own}} {
-		if err := add(part[0], part[1], true); err != nil {
+		if err := add(part[0], part[1], !config.TmpReadOnly || !strings.HasSuffix(part[0], "/tmp")); err != nil {
 			return nil, nil, err
 		}
 	}
