@@ -108,7 +108,8 @@ func (g *Gateway) pass(client grpc.ServerStream, method string, about *subject) 
 	return endOfNode(ctx, err)
 }
 
-// correct corrects what is remembered of a session, by the error that a request about it has had.
+// correct corrects what is remembered of a session, by the error that a request about it has had. Nodes refuse what a workspace is
+// created with only if it has no records, and so no sessions.
 func (g *Gateway) correct(c call, session string, err error) {
 	switch reasonOf(err) {
 	case "unknown_session":

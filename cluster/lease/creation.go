@@ -42,6 +42,15 @@ func (v *View) Create(c Creation) {
 	}
 }
 
+// RequireStrict has a workspace that no node has taken over yet have strict effects. It has no effect on another.
+func (v *View) RequireStrict() {
+	if v.IsNew() || v.reader.owner == creator {
+		c := v.Creation()
+		c.StrictEffects = true
+		v.reader.creation = c.encode()
+	}
+}
+
 // encode returns nil for an empty workspace.
 func (c Creation) encode() *clusterv1.Creation {
 	if c == (Creation{}) {

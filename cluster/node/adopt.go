@@ -60,7 +60,9 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if owner := view.Owner(); owner != "" && owner != u.node.Name && !view.Released() && u.node.Alive(owner) {
 		return nil, &OwnerError{owner}
 	}
-	view.Create(u.creation)
+	if err := u.create(view); err != nil {
+		return nil, err
+	}
 	current := u.current(view)
 	saved, is := view.Snapshot()
 	u.saved = saved.Reference
@@ -129,6 +131,9 @@ func (u *unit) prepare(ctx context.Context, view *lease.View, l *lease.Lease, cu
 	}
 	if err != nil {
 		return fmt.Errorf("the workspace's journal cannot be built: %w", err)
+	}
+	if filled {
+		return u.saveOrigin(ctx, l)
 	}
 	return nil
 }

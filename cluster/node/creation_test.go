@@ -82,8 +82,8 @@ func inside(t *testing.T, files string) (found []string) {
 	return found
 }
 
-// TestCreatedFromGit: a new workspace begins with the files of a repository that the node allows, at a ref. After the loss of its node before
-// the first snapshot it has them again.
+// TestCreatedFromGit: a new workspace begins with the files of a repository that the node allows, at a ref. After the loss of its node it
+// has them again, though the repository is gone and the request asks for what is refused of a new workspace.
 func TestCreatedFromGit(t *testing.T) {
 	dir := t.TempDir()
 	repository := filepath.Join(dir, "repository")
@@ -125,16 +125,22 @@ func TestCreatedFromGit(t *testing.T) {
 	c.dies("a")
 	a.Kill()
 	_ = k.end()
-	again := c.start("b", allowed).attach(k.last)
+	if err := os.RemoveAll(repository); err != nil {
+		t.Fatal(err)
+	}
+	b := c.start("b", allowed)
+	b.creates = metadata.Pairs(identity.StrictKey, "yes", identity.GitKey, "https://elsewhere.example/x")
+	again := b.attach(k.last)
 	again.bash("2", "cat file")
 	told := again.result("2")
 	wantStart(t, told, "OK one")
-	if !strings.Contains(told, "the files are those with which the workspace was created") {
+	if !strings.Contains(told, "The files are those of the last snapshot") {
 		t.Errorf("the model is told %q", told)
 	}
 }
 
-// TestCreatedFromSnapshot: a workspace that an administrator has created begins with the files of a snapshot that has a name.
+// TestCreatedFromSnapshot: a workspace that an administrator has created begins with the files of a snapshot that has a name, and has strict effects where
+// the node requires them.
 func TestCreatedFromSnapshot(t *testing.T) {
 	c := newCluster(t, "a")
 	a := c.start("a")
@@ -161,10 +167,13 @@ func TestCreatedFromSnapshot(t *testing.T) {
 	if err := lease.Create(t.Context(), store, alices, lease.Creation{Snapshot: "golden image"}); err != nil {
 		t.Fatal(err)
 	}
-	again := c.start("a").attach(0)
+	again := c.start("a", func(config *node.Config) { config.Strict = true }).attach(0)
 	again.bash("1", "cat file; ls -A ~ | grep secret; true")
 	if told := again.result("1"); told != "OK golden" {
 		t.Errorf("the result is %q", told)
+	}
+	if view, err = lease.Open(t.Context(), store, alices); err != nil || view.Creation() != (lease.Creation{Snapshot: "golden image", StrictEffects: true}) {
+		t.Errorf("at a node whose workspaces have strict effects it has %+v, %v", view.Creation(), err)
 	}
 	if err := lease.Create(t.Context(), store, alices, lease.Creation{}); err == nil {
 		t.Error("a workspace was created twice")

@@ -71,13 +71,7 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	case method == tooldv1.DaemonService_Shutdown_FullMethodName, method == tooldv1.DaemonService_Upgrade_FullMethodName:
 		return apierror.New(codes.PermissionDenied, "shutdown_refused", "A node's daemons are neither ended nor upgraded by clients.")
 	}
-	creation, err := CreationIn(stream.Context())
-	if err == nil {
-		err = CheckOrigin(creation, n.sources())
-	}
-	if err != nil {
-		return err
-	}
+	creation := func() (lease.Creation, error) { return CreationIn(stream.Context()) }
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	var seen func(*relay.Frame) (*relay.Frame, error)

@@ -22,7 +22,6 @@ type losses struct {
 	owner    string // the lost node
 	restored bool   // from a backup instead
 	snapshot bool   // there is one
-	origin   bool   // there is none, and the workspace has begun with files
 	since    uint64 // the index of the first payload that is not in the snapshot
 	sessions map[string]*sessionLosses
 }
@@ -36,7 +35,7 @@ type sessionLosses struct {
 
 func newLosses(view *lease.View) *losses {
 	saved, is := view.Snapshot()
-	return &losses{owner: view.Owner(), restored: view.Restored(), snapshot: is, origin: hasOrigin(view), since: saved.Payloads, sessions: map[string]*sessionLosses{}}
+	return &losses{owner: view.Owner(), restored: view.Restored(), snapshot: is, since: saved.Payloads, sessions: map[string]*sessionLosses{}}
 }
 
 // note takes note of a payload, before its changes are made. A change that seals a session gets what is lost of it: behind it
@@ -185,8 +184,6 @@ func (l *losses) message(session string) string {
 	}
 	if l.snapshot {
 		text += "The files are those of the last snapshot."
-	} else if l.origin {
-		text += "No snapshot of the files was taken yet, so the files are those with which the workspace was created."
 	} else {
 		text += "No snapshot of the files was taken yet, so the workspace is empty."
 	}

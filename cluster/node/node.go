@@ -234,9 +234,9 @@ var ErrDraining = errors.New("the node is being drained and takes no workspaces"
 var ErrDeleted = errors.New("the workspace was deleted")
 
 // open opens an RPC to the daemon of a workspace, which the node takes over if need be. ctx ends the RPC.
-func (n *Node) open(ctx context.Context, w log.Workspace, c lease.Creation, method string) (grpc.ClientStream, error) {
+func (n *Node) open(ctx context.Context, w log.Workspace, creation func() (lease.Creation, error), method string) (grpc.ClientStream, error) {
 	for {
-		u, err := n.unit(w, c)
+		u, err := n.unit(w, creation)
 		if err != nil {
 			return nil, err
 		}
@@ -264,8 +264,9 @@ func (n *Node) open(ctx context.Context, w log.Workspace, c lease.Creation, meth
 // endTime is how long a daemon that does not answer may take to end, beyond what it is given to end its calls.
 const endTime = time.Minute
 
-// unit returns the unit of a workspace, and begins to take it over if it is not here. c is what it is created with if it is new.
-func (n *Node) unit(w log.Workspace, c lease.Creation) (*unit, error) {
+// unit returns the unit of a workspace, and begins to take it over if it is not here. creation returns what it is
+// created with, and is called only if it is new.
+func (n *Node) unit(w log.Workspace, creation func() (lease.Creation, error)) (*unit, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if u := n.units[w]; u != nil {
@@ -274,8 +275,7 @@ func (n *Node) unit(w log.Workspace, c lease.Creation) (*unit, error) {
 	if n.draining.Load() {
 		return nil, ErrDraining
 	}
-	c.StrictEffects = c.StrictEffects || n.Strict
-	u := newUnit(n, w, c)
+	u := newUnit(n, w, creation)
 	n.units[w] = u
 	n.working.Go(u.live)
 	return u, nil

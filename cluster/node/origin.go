@@ -4,7 +4,10 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -62,8 +65,10 @@ func CheckOrigin(c lease.Creation, sources []string) error {
 		return apierror.Invalidf("invalid_creation", "", "A workspace begins with a repository or with a snapshot, not with both.")
 	case c.Git == "" && c.GitRef != "":
 		return apierror.Invalidf("invalid_creation", "", "A ref needs a repository.")
-	case strings.HasPrefix(c.GitRef, "-"), strings.ContainsAny(c.Git+c.GitRef, "\x00\n"), strings.Contains(c.Git+"/", "/../"):
-		return apierror.Invalidf("invalid_creation", "", "A repository's URL has no \"..\", and a ref does not begin with a dash.")
+	case c.Git != "" && !isPlain(c.Git):
+		return apierror.Invalidf("invalid_creation", "", "A repository's URL or path has no \"..\", no empty element, none of the characters \\ ? #, and no dot, slash or percent sign that is written as %%2e, %%2f or %%25.")
+	case strings.HasPrefix(c.GitRef, "-"), strings.ContainsAny(c.GitRef, "\x00\n"):
+		return apierror.Invalidf("invalid_creation", "", "A ref is one line that does not begin with a dash.")
 	case c.Git == "" || sources == nil:
 		return nil
 	}
@@ -75,10 +80,30 @@ func CheckOrigin(c lease.Creation, sources []string) error {
 	return apierror.New(codes.PermissionDenied, "source_not_allowed", "Workspaces are not created from that repository here: the node's administrator has not allowed it.")
 }
 
-// hasOrigin reports whether the workspace's files are to be those that it begins with.
+// isPlain reports whether a repository's URL or path names what it seems to name when its beginning is compared, also once it is decoded.
+func isPlain(git string) bool {
+	at := git
+	if strings.Contains(git, "://") {
+		u, err := url.Parse(git)
+		if err != nil {
+			return false
+		}
+		for _, coded := range []string{"%2e", "%2f", "%25"} {
+			if strings.Contains(strings.ToLower(git), coded) {
+				return false
+			}
+		}
+		at = u.Path
+	}
+	at = "/" + strings.TrimPrefix(strings.TrimSuffix(at, "/"), "/")
+	return path.Clean(at) == at && !strings.ContainsAny(git+at, "\\?#\x00\n")
+}
+
+// hasOrigin reports whether the workspace's files are to be those that it begins with. They are in a snapshot before anything
+// runs there, so they are not asked for again once there are records.
 func hasOrigin(view *lease.View) bool {
 	_, saved := view.Snapshot()
-	return !saved && (view.Creation().Git != "" || view.Creation().Snapshot != "")
+	return !saved && view.Count() == 0 && (view.Creation().Git != "" || view.Creation().Snapshot != "")
 }
 
 // fill fills the empty directory of files with those that the workspace begins with.
@@ -92,13 +117,45 @@ func (u *unit) fill(ctx context.Context, c lease.Creation) error {
 	return snapshot.LoadNamed(ctx, u.node.Objects, c.Snapshot, u.dir, kept, "files")
 }
 
+// create has a new workspace begin as its client asks, and as the node is configured. A request for one that exists is not asked.
+func (u *unit) create(view *lease.View) error {
+	if view.IsNew() {
+		c, err := u.asks()
+		if err == nil {
+			err = CheckOrigin(c, u.node.sources())
+		}
+		if err != nil {
+			return err
+		}
+		view.Create(c)
+	}
+	if u.node.Strict {
+		view.RequireStrict()
+	}
+	return nil
+}
+
+// saveOrigin stores the files that the workspace begins with, so that no owner needs their origin again.
+func (u *unit) saveOrigin(ctx context.Context, l *lease.Lease) error {
+	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
+	u.node.counters.saved(err)
+	if err == nil {
+		err = l.Snapshot(ctx, reference)
+	}
+	if err != nil {
+		return fmt.Errorf("the files that the workspace begins with cannot be stored: %w", err)
+	}
+	u.saved, u.savedAt = reference, 0
+	return nil
+}
+
 // sources returns Config.Sources, which allows nothing if it is empty.
 func (n *Node) sources() []string { return append([]string{}, n.Sources...) }
 
 // clone clones the repository in a container, where Git reaches the network and nothing of the node's. A repository of this
-// machine is at /tmp.
+// machine is at /tmp, and cannot be written. When ctx ends it returns the context's error.
 func (u *unit) clone(ctx context.Context, c lease.Creation) error {
-	ctx, cancel := context.WithTimeout(ctx, cloneTime)
+	limited, cancel := context.WithTimeout(ctx, cloneTime)
 	defer cancel()
 	dir, err := os.MkdirTemp(u.dir, "clone-")
 	if err != nil {
@@ -118,18 +175,24 @@ func (u *unit) clone(ctx context.Context, c lease.Creation) error {
 		at, tmp = "/tmp", c.Git
 	}
 	git, err := container.Start(container.Config{
-		Workspace: u.in("files"), Home: dir, Tmp: tmp, Own: dir, Hide: u.node.Hide, Program: "/bin/sh", Args: []string{"-c", clone, "sh", c.Git, at, c.GitRef},
+		Workspace: u.in("files"), Home: dir, Tmp: tmp, TmpReadOnly: tmp != dir, Own: dir, Hide: u.node.Hide, Program: "/bin/sh", Args: []string{"-c", clone, "sh", c.Git, at, c.GitRef},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file"},
 	}, output)
 	if err != nil {
 		return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository cannot be used: %v", err)
 	}
-	stop := context.AfterFunc(ctx, git.Kill)
+	stop := context.AfterFunc(limited, git.Kill)
 	defer stop()
 	<-git.Done()
-	if git.Err() == nil {
+	switch {
+	case git.Err() == nil:
 		return nil
+	case ctx.Err() != nil: // the node is to end: that says nothing of the repository
+		return ctx.Err()
+	case limited.Err() != nil:
+		return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository was not cloned within %v.", cloneTime)
 	}
 	text, _ := os.ReadFile(output.Name())
-	return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository cannot be cloned (%v): %s", git.Err(), strings.TrimSpace(string(text[max(0, len(text)-1000):])))
+	told := strings.TrimSpace(strings.ToValidUTF8(string(text[max(0, len(text)-1000):]), "\uFFFD"))
+	return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository cannot be cloned (%v): %s", git.Err(), told)
 }

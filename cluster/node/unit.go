@@ -43,8 +43,9 @@ type unit struct {
 	lost    context.Context // ends when the unit is to end at once
 	kill    context.CancelFunc
 
-	creation   lease.Creation // what it is created with, if it is new; once it is adopted, what it was created with
-	calls      int            // how many may run at once; 0: the daemon's default
+	asks       func() (lease.Creation, error) // what its client wants it to be created with, if it is new
+	creation   lease.Creation                 // what it was created with; set when it is adopted
+	calls      int                            // how many may run at once; 0: the daemon's default
 	lease      *lease.Lease
 	mirror     *mirrorServer
 	container  *container.Container
@@ -59,10 +60,10 @@ type unit struct {
 	asked  chan struct{} // closed when it is to be given up
 }
 
-func newUnit(n *Node, w log.Workspace, c lease.Creation) *unit {
+func newUnit(n *Node, w log.Workspace, asks func() (lease.Creation, error)) *unit {
 	own := objects.Below(n.Objects, w.ID()+"/")
 	u := &unit{
-		node: n, w: w, creation: c, dir: filepath.Join(n.Dir, w.ID()), objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
+		node: n, w: w, asks: asks, dir: filepath.Join(n.Dir, w.ID()), objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
 		ready: make(chan struct{}), gone: make(chan struct{}), ending: make(chan struct{}), asked: make(chan struct{}),
 	}
 	u.lost, u.kill = context.WithCancel(n.lost)
@@ -250,6 +251,9 @@ func (u *unit) serve() {
 	for {
 		select {
 		case <-u.container.Done():
+			if u.container.Err() != nil {
+				u.kill() // what it has left is lost, and nothing waits for the log
+			}
 			return
 		case <-u.lost.Done():
 			u.container.Kill()
