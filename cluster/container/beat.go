@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A container with [Config].Lives ends by itself: process 1 is told by a pipe up to when it may live, and so it ends also when
-// the process that has started it is stopped, or cut off from what it would ask.
+// A container with [Config].Lives ends by itself: process 1 is told by a pipe when it was begun to ask for an append that was
+// acknowledged, and lives for so long after that. So it ends also when the process that has started it is stopped, or cut off.
 
 // looks is how often process 1 looks at the clock.
 const looks = 50 * time.Millisecond
@@ -52,6 +52,9 @@ func (c *Container) Beat(at Instant) {
 	})
 }
 
+// LastBeat returns the moment of the last [Container.Beat] that was not left out, 0 if there was none.
+func (c *Container) LastBeat() Instant { return c.last.Load() }
+
 // lastBeat is an Instant that several goroutines use.
 type lastBeat struct{ at atomic.Int64 }
 
@@ -73,9 +76,25 @@ func supervise(beats io.Reader, first Instant, lives time.Duration) {
 	for Now() < last.Load().Add(lives) {
 		<-time.After(looks)
 	}
-	fmt.Fprintf(os.Stderr, "the container ends: nothing was acknowledged for %v\n", lives)
-	syscall.Exit(overdue) // the kernel kills the rest
+	ending.Store(true)
+	_ = syscall.Kill(-1, syscall.SIGKILL) // before what may hang: everything but this process
+	told := make(chan struct{})
+	go func() {
+		fmt.Fprintf(os.Stderr, "the container ends: nothing was acknowledged for %v\n", lives)
+		close(told)
+	}()
+	select {
+	case <-told:
+	case <-time.After(tellTime):
+	}
+	syscall.Exit(overdue)
 }
+
+// ending is set when supervise ends process 1.
+var ending atomic.Bool
+
+// tellTime is how long a file system may take to store why the container has ended.
+const tellTime = time.Second
 
 // overdue is the status with which process 1 ends then.
 const overdue = 125

@@ -79,13 +79,13 @@ func Start(config Config, log *os.File) (*Container, error) {
 		return nil, err
 	}
 	defer in.Close()
-	heard, beats, err := os.Pipe()
+	beatsEnd, beats, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
-	defer heard.Close() // the container has its own
+	defer beatsEnd.Close() // the container has its own
 	c := &Container{done: make(chan struct{}), cmd: &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out, heard},
+		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out, beatsEnd},
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},

@@ -64,7 +64,11 @@ func initMain(text string) (code int) {
 			_ = program.Process.Signal(syscall.SIGTERM)
 		}
 	}()
-	return reap(program.Process.Pid)
+	code = reap(program.Process.Pid)
+	if ending.Load() {
+		select {} // supervise ends this process
+	}
+	return code
 }
 
 // reap waits for every child until the program itself has ended, and returns its status.
