@@ -64,10 +64,11 @@ func Restored(ctx context.Context, store Store, w log.Workspace) error {
 	})
 }
 
-// Delete replaces a workspace's log by a mark, which stays so that the owner of before is fenced, whenever it appends again.
+// Delete replaces a workspace's log by a mark, which stays so that the owner of before is fenced, whenever it appends again. The mark
+// has whether the workspace had strict effects.
 func Delete(ctx context.Context, store Store, w log.Workspace) error {
 	return act(ctx, store, w, deleter, func(l *Lease) error {
-		l.writer.snapshot, l.writer.creation = nil, nil
+		l.writer.snapshot, l.writer.creation = nil, Creation{StrictEffects: l.writer.creation.GetStrictEffects()}.encode()
 		err := l.do(ctx, func() { l.chain.add(l.writer.owned(true)) })
 		return errors.Join(err, l.Base(ctx))
 	})
@@ -76,6 +77,7 @@ func Delete(ctx context.Context, store Store, w log.Workspace) error {
 // Renew lets a workspace that was deleted be taken over again, as an empty one.
 func Renew(ctx context.Context, store Store, w log.Workspace) error {
 	return act(ctx, store, w, renewer, func(l *Lease) error {
+		l.writer.creation = nil
 		return l.do(ctx, func() { l.chain.add(l.writer.owned(false)) })
 	})
 }

@@ -43,11 +43,6 @@ func deleteCommand() *cobra.Command {
 // was never begun.
 func remove(ctx context.Context, js jetstream.JetStream, place backup.Place, w log.Workspace, reuse bool) error {
 	store := lease.Store{Log: place.Log}
-	view, err := lease.Open(ctx, store, w)
-	if err != nil {
-		return err
-	}
-	strict := view.Creation().StrictEffects && !view.Released()
 	missing := lease.Delete(ctx, store, w)
 	if missing != nil && !errors.Is(missing, lease.ErrNone) {
 		return missing
@@ -69,8 +64,21 @@ func remove(ctx context.Context, js jetstream.JetStream, place backup.Place, w l
 	if err != nil || !reuse {
 		return err
 	}
-	if strict {
-		<-time.After(node.StrictWait) // what its owner runs has ended then
+	return renew(ctx, store, w)
+}
+
+// renew lets the name of a workspace that was deleted be used again. What an owner runs in one with strict effects has ended then.
+func renew(ctx context.Context, store lease.Store, w log.Workspace) error {
+	view, err := lease.Open(ctx, store, w)
+	if err != nil {
+		return err
+	}
+	if view.Creation().StrictEffects {
+		select {
+		case <-time.After(node.StrictWait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return lease.Renew(ctx, store, w)
 }
