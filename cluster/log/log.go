@@ -61,7 +61,7 @@ type Log interface {
 	// with the first error. A segment that was removed by Purge is skipped.
 	Read(ctx context.Context, w Workspace, from Pos) iter.Seq2[Segment, error]
 	// Purge removes the segments before a position, which is that of a segment
-	// that was there. It may keep some of them, and always keeps the last one.
+	// that was there. It may keep some of them, and always keeps the last one. After an error it may have removed them or not.
 	Purge(ctx context.Context, w Workspace, before Pos) error
 }
 

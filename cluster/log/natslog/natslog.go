@@ -266,13 +266,14 @@ func (l *Log) Purge(ctx context.Context, w log.Workspace, before log.Pos) error 
 	if err := w.Check(); err != nil {
 		return err
 	}
-	// The server would remove the last segment too. It is asked for after before was
-	// known to be there, so that only a log that has lost it can be mistaken.
+	// The server would remove the last segment too.
 	last, err := l.Last(ctx, w)
 	if err != nil {
 		return err
 	}
-	before = min(before, last.Pos)
+	if last.Pos < before { // an outdated answer, or the log has lost it
+		return fmt.Errorf("%w: it ends at %d, before %d, behind which it was to be cut", log.ErrUnknown, last.Pos, before)
+	}
 	shard, subject := l.address(w)
 	s, err := l.stream(ctx, shard)
 	if err != nil {

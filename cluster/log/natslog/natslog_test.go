@@ -1,6 +1,7 @@
 package natslog_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -52,6 +53,29 @@ func TestThreeProcesses(t *testing.T) {
 		_, js := natstest.ConnectCluster(t, all...)
 		return natslog.New(js, natslog.Config{Shards: 2, Replicas: 3})
 	})
+}
+
+// A log that ends before the position is not cut: what names objects may be there, and is not known to be outdated.
+func TestPurgeBehindTheEnd(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	l, w := natslog.New(js, natslog.Config{Shards: 1}), log.Workspace{Principal: "p", Name: "n"}
+	first, err := l.Append(t.Context(), w, 0, []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := l.Append(t.Context(), w, first, []byte("y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Purge(t.Context(), w, last+1); !errors.Is(err, log.ErrUnknown) {
+		t.Errorf("behind the end: %v", err)
+	}
+	for s, err := range l.Read(t.Context(), w, 0) {
+		if err != nil || s.Pos != first {
+			t.Errorf("the log begins at %d, %v", s.Pos, err)
+		}
+		break
+	}
 }
 
 // A stream that was made for another number of shards is refused, and so is one
