@@ -1,6 +1,7 @@
 package identity
 
-// The metadata with which a client says what a workspace is created with, if it is new. Gateways pass it to nodes.
+// The metadata of a request that has what a workspace is created with, if it is new; it has no effect on one that exists. Gateways
+// pass it to nodes.
 const (
 	StrictKey   = "toold-create-strict-effects" // "true"
 	GitKey      = "toold-create-git"            // the URL or path of a repository

@@ -111,8 +111,8 @@ func peer(conn *net.UnixConn) (pid int32) {
 	return pid
 }
 
-// beat has a container live by what is appended.
-func (m *mirrorServer) beat(c *container.Container) { m.container.Store(c) }
+// setContainer has a container live by what is appended.
+func (m *mirrorServer) setContainer(c *container.Container) { m.container.Store(c) }
 
 // acknowledged notes that an append was, and when it was begun.
 func (m *mirrorServer) acknowledged(begun container.Instant) {

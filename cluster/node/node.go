@@ -31,7 +31,7 @@ import (
 	"github.com/toold/toold/cluster/quota"
 )
 
-// Config is what a node is made of. All but the durations are required.
+// Config is what a node is made of. Name, Dir, Program, Log, Objects, Alive and Logger are required.
 type Config struct {
 	Name    string // as in its certificate
 	Dir     string // an absolute path: what the node keeps of its workspaces. It needs less than 60 bytes, since sockets lie below it
@@ -63,7 +63,8 @@ type Config struct {
 	// StrictLives is how long what runs in a workspace with strict effects lives without an append that is acknowledged, and StrictWait
 	// how long a node that takes it over waits. They are the same on all nodes. 0: the constants of the same names.
 	StrictLives, StrictWait time.Duration
-	// Keep is how long the node keeps the directory of a workspace that it has given up, in case it gets it again. 0: 7 days.
+	// Keep is how long the node keeps the directory of a workspace that it has given up, in case it gets it again, and for at most a
+	// day that of one that another node has taken over. 0: 7 days.
 	Keep time.Duration
 	// Tidy is how often the node looks for directories that it does not need any more. 0: 1 h.
 	Tidy time.Duration

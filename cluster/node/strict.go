@@ -22,7 +22,7 @@ const (
 	StrictWait  = 15 * time.Second
 )
 
-// Between two appends of the owner of such a workspace there are at most so many parts of StrictLives.
+// So many times in StrictLives it is looked whether an append is due, which is when none was acknowledged since the last time.
 const provesInLife = 5
 
 // awaitPredecessor returns when nothing can be running any more that the last owner has started. It is called once the lease
@@ -49,7 +49,7 @@ func (u *unit) lives() (lives time.Duration, since container.Instant, err error)
 	return u.node.StrictLives, since, u.lease.Prove(u.lost)
 }
 
-// proveOwnership appends from time to time, so that the container lives on, until done is closed.
+// proveOwnership appends from time to time, so that the container lives on, unless its daemon does, until done is closed.
 func (u *unit) proveOwnership(done <-chan struct{}) {
 	ctx, cancel := context.WithCancel(u.lost)
 	defer cancel()
@@ -58,6 +58,9 @@ func (u *unit) proveOwnership(done <-chan struct{}) {
 	for {
 		select {
 		case <-ticks.C:
+			if container.Now() < u.container.LastBeat().Add(u.node.StrictLives/provesInLife) {
+				continue // what the daemon has appended proves it
+			}
 			if err := u.mirror.prove(ctx); err != nil {
 				u.mirror.fail(err)
 				return

@@ -144,6 +144,10 @@ func readMarker(dir string) (found foundMarker, err error) {
 	return found, err
 }
 
+// supersededKeep is how long at most files stay that another owner has gone on without, so that an administrator can look at
+// what a node that was lost has left.
+const supersededKeep = 24 * time.Hour
+
 // needs reports whether a directory may have files that no snapshot has, or is kept for its next use.
 //
 // Epochs only grow, and an answer of the log may be outdated but not ahead. So the files are superseded where the log has
@@ -168,7 +172,7 @@ func (n *Node) needs(ctx context.Context, id string, found foundMarker) (bool, e
 	case err != nil:
 		return true, err
 	case end.Epoch > max(found.Epoch, found.Taking):
-		return false, nil
+		return time.Since(found.written) < min(n.Keep, supersededKeep), nil
 	case end.Epoch == found.Epoch && end.Owner == n.Name && end.Released:
 		return time.Since(found.written) < n.Keep, nil
 	default:

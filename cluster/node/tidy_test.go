@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/node"
@@ -30,7 +31,7 @@ func (l *oldLog) Last(ctx context.Context, w log.Workspace) (log.Segment, error)
 	return (*last)(end)
 }
 
-// TestTidy: a node removes the directory of a workspace once another has taken it over, or when it was given up long ago. No
+// TestTidy: a node removes the directory of a workspace a day after another has taken it over, or when it was given up long ago. No
 // answer of the log that is outdated, missing or empty removes anything, and nothing does while the files are the newest.
 func TestTidy(t *testing.T) {
 	c := newCluster(t, "a", "b")
@@ -55,8 +56,15 @@ func TestTidy(t *testing.T) {
 	a = c.start("a", in)
 	tidied(a, false, "after a crash")
 	k = a.attach(k.last)
+	dayAgo := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(filepath.Join(own, "files.json"), dayAgo, dayAgo); err != nil { // it was taken over then
+		t.Fatal(err)
+	}
 	if err := a.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(own, "files.json")); err != nil || !info.ModTime().After(dayAgo) {
+		t.Errorf("what was given up a moment ago counts as of before: %v", err)
 	}
 	released, err := c.log.Last(t.Context(), alices)
 	if err != nil {
@@ -75,7 +83,15 @@ func TestTidy(t *testing.T) {
 		tidied(a, false, when)
 	}
 	old.last.Store(nil)
-	tidied(a, true, "taken over by another")
+	tidied(a, false, "taken over by another a moment ago")
+	if err := os.Chtimes(filepath.Join(own, "files.json"), dayAgo, dayAgo); err != nil {
+		t.Fatal(err)
+	}
+	outdated := answer(func(log.Segment) (log.Segment, error) { return released, nil })
+	old.last.Store(&outdated)
+	tidied(a, false, "given up a day ago")
+	old.last.Store(nil)
+	tidied(a, true, "taken over by another a day ago")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are left", left, err)
 	}

@@ -43,16 +43,18 @@ type unit struct {
 	lost    context.Context // ends when the unit is to end at once
 	kill    context.CancelFunc
 
-	asks       func() (lease.Creation, error) // what its client wants it to be created with, if it is new
-	creation   lease.Creation                 // what it was created with; set when it is adopted
-	calls      int                            // how many may run at once; 0: the daemon's default
-	lease      *lease.Lease
-	mirror     *mirrorServer
-	container  *container.Container
-	saved      string    // the last snapshot, as far as it is known
-	savedAt    uint64    // how many requests the mirror had stored by then
-	verified   time.Time // when the log has last said whose the workspace is; of the goroutine of rest
-	verifiedAt uint64    // how many requests the mirror had stored by then
+	asks      func() (lease.Creation, error) // what its client wants it to be created with, if it is new
+	creation  lease.Creation                 // what it was created with; set when it is adopted
+	calls     int                            // how many may run at once; 0: the daemon's default
+	lease     *lease.Lease
+	mirror    *mirrorServer
+	container *container.Container
+	saved     string   // the last snapshot, as far as it is known
+	savedAt   uint64   // how many requests the mirror had stored by then
+	verified  struct { // when the log has last said whose the workspace is; of the goroutine of rest
+		at       time.Time
+		appended uint64 // how many requests the mirror had stored by then
+	}
 
 	once   sync.Once     // guards the closing of ending
 	ending chan struct{} // closed when no other RPC may begin
@@ -189,7 +191,7 @@ func (u *unit) start() error {
 		return err
 	}
 	if u.creation.StrictEffects {
-		u.mirror.beat(u.container)
+		u.mirror.setContainer(u.container)
 		u.node.working.Go(func() { u.proveOwnership(u.container.Done()) })
 	}
 	socket := u.in("own/run/toold.sock")
@@ -292,12 +294,12 @@ func (u *unit) serve() {
 // rest does what is due while nothing runs. It closes done.
 func (u *unit) rest(done chan<- struct{}, paused bool) {
 	defer close(done)
-	if appended := u.mirror.appended(); appended != u.verifiedAt { // each append is asked as well
-		u.verified, u.verifiedAt = time.Now(), appended
+	if appended := u.mirror.appended(); appended != u.verified.appended { // each append is asked as well
+		u.verified.at, u.verified.appended = time.Now(), appended
 	}
-	if paused || time.Since(u.verified) > u.node.Verify {
+	if paused || time.Since(u.verified.at) > u.node.Verify {
 		u.verify()
-		u.verified = time.Now()
+		u.verified.at = time.Now()
 	}
 	u.saveAtRest()
 	// At rest, giving it up costs its clients a second. It gets a base then.
@@ -338,6 +340,9 @@ func (u *unit) end() error {
 		return err
 	}
 	if err := u.shorten(u.lost); err != nil {
+		return err
+	}
+	if err := u.mark(marker{Epoch: u.lease.Epoch()}); err != nil { // Config.Keep counts from now
 		return err
 	}
 	return u.lease.Release(u.lost)
