@@ -170,6 +170,23 @@ func inside(t *testing.T, workspace string) (found []string) {
 	return found
 }
 
+// TestBeatProlongs: a container that gets a beat lives on when what it was started with is over.
+func TestBeatProlongs(t *testing.T) {
+	t.Parallel()
+	const first = 4 * time.Second
+	since := container.Now().Add(first - time.Hour)
+	c, log := startWith(t, t.TempDir(), `sleep 1000`, func(config *container.Config) { config.Lives, config.Since = time.Hour, since })
+	c.Beat(container.Now())
+	over := time.NewTimer(time.Duration(since.Add(time.Hour+time.Second) - container.Now()))
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-c.Done():
+		text, _ := os.ReadFile(log)
+		t.Errorf("it has ended: %s", text)
+	}
+}
+
 // TestBeat: a container ends with everything in it when it gets no beat, although nothing asks it to.
 func TestBeat(t *testing.T) {
 	dir := t.TempDir()

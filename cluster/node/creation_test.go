@@ -42,9 +42,8 @@ func (l *cutLog) Append(ctx context.Context, w log.Workspace, prev log.Pos, data
 // append, before another node runs anything there. The workspace keeps that at its next owner, which was not asked for it.
 func TestStrict(t *testing.T) {
 	c := newCluster(t, "a", "b")
-	c.snapshots = time.Hour
 	cut := &cutLog{Log: c.log}
-	lives := func(config *node.Config) { config.StrictLives, config.StrictWait = 2*time.Second, 6*time.Second }
+	lives := func(config *node.Config) { config.StrictLives, config.StrictWait = 5*time.Second, 10*time.Second }
 	a := c.start("a", lives, func(config *node.Config) { config.Log = cut })
 	a.creates = metadata.Pairs(identity.StrictKey, "true")
 	k := a.attach(0)
@@ -55,10 +54,15 @@ func TestStrict(t *testing.T) {
 		t.Fatal("nothing runs")
 	}
 	cut.cut.Store(true)
+	k.bash("2", "true") // what it records waits
 	c.dies("a")
 	again := c.start("b", lives).attach(k.last)
 	if left := inside(t, files); len(left) > 0 {
 		t.Errorf("at the node that is cut off %q run on", left)
+	}
+	_ = k.end()
+	for a.Load().Workspaces > 0 { // it does not wait for the log any more
+		runtime.Gosched()
 	}
 	wantStart(t, again.result("1"), "INTERRUPTED")
 	view, err := lease.Open(t.Context(), lease.Store{Log: c.log}, alices)
