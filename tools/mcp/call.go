@@ -39,6 +39,7 @@ type running struct {
 
 // call sends one call to the server and waits for its result.
 func (s *server) call(ctx context.Context, env *tools.Env, tool string, input json.RawMessage) (tools.Result, error) {
+	defer s.use()()
 	l, err := s.reached(ctx)
 	if err != nil {
 		return tools.Result{}, err

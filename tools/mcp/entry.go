@@ -3,9 +3,10 @@
 // who approved them, or who permits a call.
 //
 // A Fleet holds all servers of the daemon. It makes a Set for each session. The Set is given the
-// servers that should run, and returns their tools at any moment. One goroutine owns each server:
-// it connects, lists, listens and starts again. Calls get the present connection from the server,
-// and wait for it if there is none.
+// entries that are served, and returns their tools at any moment. One goroutine owns each server:
+// it reads the kept list of its tools, connects when a call needs it, lists, listens, starts again,
+// and disconnects when no call has used it for a while. Calls get the present connection from the
+// server, and wait for it if there is none.
 package mcp
 
 import (
@@ -34,8 +35,10 @@ type Entry struct {
 	URL     string
 	Headers map[string]string // sent with each request, only to the URL's own scheme and host
 	// Timeout is the time limit of its calls; 0: DefaultTimeout.
-	Timeout    time.Duration
-	AlwaysLoad bool // its tools are never deferred
+	Timeout time.Duration
+	// IdleTimeout is how long it runs without a call; 0: the Fleet's, negative: no limit.
+	IdleTimeout time.Duration
+	AlwaysLoad  bool // its tools are never deferred
 	// Shared lets sessions of one principal with the same roots share the server.
 	Shared bool
 	// CacheTTL is how long results of read-only tools are cached; 0: not at all.
@@ -43,11 +46,15 @@ type Entry struct {
 	// Confined requests that the process runs in the sandbox. Host.Open must do that.
 	Confined bool
 	Origin   string // the position of the entry in its file, for messages
+	Digest   string // changes when the entry is written differently; may be empty
 }
 
 // DefaultTimeout is the time limit of a call if the entry has none. The reference implementations
 // of the protocol use the same limit for a request.
 const DefaultTimeout = 60 * time.Second
+
+// DefaultIdleTimeout is how long a server runs without a call if nothing else is set.
+const DefaultIdleTimeout = 10 * time.Minute
 
 func (e Entry) transport() string {
 	switch {
@@ -84,13 +91,18 @@ type Notice struct{ Code, Server, Message string }
 // A State is the state of a server.
 type State string
 
-// The states. A server that has been Ready keeps its tools listed in all of them.
+// The states. A server whose tools are known keeps them listed in all of them.
 const (
-	Starting   State = "starting"
-	Ready      State = "ready"
-	Restarting State = "restarting" // it was ready, has ended, and is being started again
-	Failed     State = "failed"     // it did not start; it is tried again, at the latest when a call needs it
+	NotStarted  State = "not_started" // its tools are known from before; the first call starts it
+	Starting    State = "starting"
+	Ready       State = "ready"        // it runs
+	Restarting  State = "restarting"   // it was ready, has ended, and is being started again
+	Failed      State = "failed"       // it did not start; it is tried again, at the latest when a call needs it
+	IdleStopped State = "idle_stopped" // it was without a call for the idle time; the next call starts it
 )
+
+// States are all states.
+var States = []State{NotStarted, Starting, Ready, Restarting, Failed, IdleStopped}
 
 // A Status is the state of one server.
 type Status struct {

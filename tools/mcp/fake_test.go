@@ -64,6 +64,7 @@ type wire struct {
 func serveFake(mode string) {
 	f := &fake{mode: mode, out: bufio.NewWriter(os.Stdout)}
 	f.note("pid", strconv.Itoa(os.Getpid()))
+	f.note("starts", f.read("starts")+"x")
 	f.note("environ", strings.Join(os.Environ(), "\n"))
 	fmt.Fprintln(os.Stderr, "the fake server says hello")
 	lines := bufio.NewReader(os.Stdin)

@@ -17,6 +17,12 @@ type Fleet struct {
 	// StartLimit is how long a server may take to start and to list its tools; 0: 30 s. It must be
 	// set before the first use.
 	StartLimit time.Duration
+	// IdleTimeout is how long a server runs without a call if its entry has no time of its own; 0:
+	// DefaultIdleTimeout, negative: no limit. It must be set before the first use.
+	IdleTimeout time.Duration
+	// Lists is the directory in which lists of tools are kept; it is made if need be. Empty: none is
+	// kept, and each server is started at once. It must be set before the first use.
+	Lists string
 
 	mu     sync.Mutex
 	shared map[string]*server
@@ -30,7 +36,7 @@ func (f *Fleet) Set(principal string, host Host) *Set {
 // take returns the server of an entry for a set: a shared one if there is one, otherwise a new one.
 func (f *Fleet) take(e Entry, s *Set) *server {
 	if !e.Shared {
-		return newServer(e, f.StartLimit, s)
+		return f.newServer(e, s)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +50,7 @@ func (f *Fleet) take(e Entry, s *Set) *server {
 	if f.shared == nil {
 		f.shared = map[string]*server{}
 	}
-	server := newServer(e, f.StartLimit, s)
+	server := f.newServer(e, s)
 	f.shared[key] = server
 	return server
 }

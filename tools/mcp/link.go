@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -85,6 +86,9 @@ func (s *server) handshake(ctx context.Context, protocol string) (*link, error) 
 	patient()
 	if err != nil {
 		l.release()
+		if l.process != nil && errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%w; %s", err, l.why())
+		}
 		return nil, fmt.Errorf("%w%s", err, l.complaint())
 	}
 	l.waiter.Go(func() {
@@ -244,18 +248,6 @@ func (l *link) ended() bool {
 	default:
 		return false
 	}
-}
-
-// lasts waits until the tools have changed, and reports whether there is still a connection.
-func (l *link) lasts(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-	case <-l.gone:
-	case <-l.broken:
-	case <-l.relist:
-		return true
-	}
-	return false
 }
 
 // drop reports that the server is gone, if the connection itself does not notice.

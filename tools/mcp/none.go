@@ -20,7 +20,14 @@ const Built = false
 type Fleet struct {
 	// StartLimit has no effect in this build.
 	StartLimit time.Duration
+	// IdleTimeout has no effect in this build.
+	IdleTimeout time.Duration
+	// Lists has no effect in this build.
+	Lists string
 }
+
+// Sweep does nothing.
+func (f *Fleet) Sweep(time.Time) error { return nil }
 
 // Set returns a set that starts no servers.
 func (f *Fleet) Set(string, Host) *Set { return &Set{} }
@@ -45,6 +52,12 @@ func (s *Set) Await(context.Context) {}
 func (s *Set) Revive(_ context.Context, name string) error {
 	return fault.Failedf("server_unavailable", "The MCP server %s is not available: this build of toold has no MCP client.", name)
 }
+
+// Reading returns false.
+func (s *Set) Reading() bool { return false }
+
+// Resting returns true.
+func (s *Set) Resting() bool { return true }
 
 // Tools returns nil.
 func (s *Set) Tools() []tools.Tool { return nil }

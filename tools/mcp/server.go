@@ -7,11 +7,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,13 +44,18 @@ var errSlow = errors.New("it has not started in time")
 
 // A server is the server of one entry.
 type server struct {
-	entry Entry
-	start time.Duration
-	stop  context.CancelFunc
-	done  chan struct{} // closed: it has ended, and nothing of it is left
-	first chan struct{} // closed: the first start has succeeded or failed
-	wake  chan struct{} // of size 1: a call needs a server that was abandoned, or that waits for its next start
-	logs  *rate.Limiter // limits log messages
+	entry  Entry
+	start  time.Duration
+	idle   time.Duration // how long it runs without a call
+	kept   string        // the file of its list of tools; empty: the list is not kept
+	listed string        // the sum of its present list; only run uses it
+	stop   context.CancelFunc
+	done   chan struct{} // closed: it has ended, and nothing of it is left
+	read   chan struct{} // closed: its kept list was read, if there is one
+	first  chan struct{} // closed: its tools are known, or the first start has failed
+	wake   chan struct{} // of size 1: a call needs a server that is stopped or abandoned, or that waits for its next start
+	quiet  *time.Timer   // expires when the server has been without a call for the idle time
+	logs   *rate.Limiter // limits log messages
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and replaced, when something below changes
@@ -58,27 +64,36 @@ type server struct {
 	link    *link
 	tools   []tools.Tool
 	users   []*Set // the sets that use it
+	uses    int    // calls that use it or wait for it
 }
 
-// newServer starts to serve an entry, for its first user.
-func newServer(e Entry, start time.Duration, user *Set) *server {
-	if start == 0 {
-		start = defaultStart
-	}
+// newServer serves an entry, for its first user.
+func (f *Fleet) newServer(e Entry, user *Set) *server {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &server{
-		entry: e, start: start, stop: stop, done: make(chan struct{}), first: make(chan struct{}), wake: make(chan struct{}, 1),
-		logs: rate.NewLimiter(1, 20), changed: make(chan struct{}), status: Status{Name: e.Name, Origin: e.Origin, State: Starting}, users: []*Set{user},
+		entry: e, start: cmp.Or(f.StartLimit, defaultStart), idle: cmp.Or(e.IdleTimeout, f.IdleTimeout, DefaultIdleTimeout), kept: f.listPath(e, user),
+		stop: stop, done: make(chan struct{}), read: make(chan struct{}), first: make(chan struct{}), wake: make(chan struct{}, 1),
+		logs: rate.NewLimiter(1, 20), changed: make(chan struct{}), status: Status{Name: e.Name, Origin: e.Origin, State: NotStarted}, users: []*Set{user},
 	}
+	if s.idle < 0 {
+		s.idle = math.MaxInt64
+	}
+	s.quiet = time.NewTimer(s.idle)
 	go s.run(ctx)
 	return s
 }
 
-// run serves until ctx ends.
+// run serves until ctx ends. A server whose tools are known is not started before it is needed.
 func (s *server) run(ctx context.Context) {
 	defer close(s.done)
-	pause, failed := firstPause, 0
-	for once := sync.OnceFunc(func() { close(s.first) }); ; {
+	once := sync.OnceFunc(func() { close(s.first) })
+	if s.recall() {
+		once()
+		if !s.rest(ctx, 0, 0) {
+			return
+		}
+	}
+	for pause, failed := firstPause, 0; ; {
 		began := time.Now()
 		l, err := s.begin(ctx)
 		if err != nil {
@@ -104,23 +119,31 @@ func (s *server) run(ctx context.Context) {
 func (s *server) rest(ctx context.Context, pause time.Duration, failed int) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	due := timer.C
-	if failed >= manyStarts {
-		due = nil
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-s.wake:
-	case <-due:
-	}
-	s.update(func() {
-		s.status.State = Starting
-		if s.ready {
-			s.status.State = Restarting
+	for {
+		due, quiet := timer.C, s.quiet.C
+		if failed >= manyStarts || s.stopped() {
+			due, quiet = nil, nil
 		}
-	})
-	return true
+		if s.listed == "" { // once it has listed its tools, it may stop
+			quiet = nil
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-quiet:
+			s.park()
+			continue
+		case <-s.wake:
+		case <-due:
+		}
+		s.update(func() {
+			s.status.State = Starting
+			if s.ready {
+				s.status.State = Restarting
+			}
+		})
+		return true
+	}
 }
 
 // begin connects and lists, within the limit for both.
@@ -152,8 +175,8 @@ func (s *server) begin(ctx context.Context) (*link, error) {
 	l.cancel = func() { drop(); cancel(nil) }
 	s.update(func() {
 		s.link, s.ready, s.status.State, s.status.Why = l, true, Ready, ""
-		if info := l.session.InitializeResult().ServerInfo; info != nil {
-			s.status.Server = ellipsis.Runes(line(info.Name+" "+info.Version), 100)
+		if s.uses == 0 {
+			s.quiet.Reset(s.idle)
 		}
 	})
 	return l, nil
@@ -168,37 +191,27 @@ func (s *server) list(ctx context.Context, l *link) error {
 		}
 		return err
 	}
-	defined, leftOut := define(s.entry, offered, s.call)
-	leftOut = append(leftOut, beyond...)
-	s.mu.Lock()
-	news := slices.ContainsFunc(leftOut, func(text string) bool { return !slices.Contains(s.status.LeftOut, text) })
-	s.tools, s.status.Tools, s.status.LeftOut = defined, len(defined), leftOut
-	s.mu.Unlock()
-	if news {
-		s.notice("mcp_left_out", "Some tools of the MCP server %s are left out. %s", s.entry.Name, some(leftOut))
+	now := listing{Tools: offered, Unread: beyond}
+	if info := l.session.InitializeResult().ServerInfo; info != nil {
+		now.Server = ellipsis.Runes(line(info.Name+" "+info.Version), 100)
 	}
-	return nil
+	return s.keep(now)
 }
 
-// some returns a few of several sentences.
-func some(sentences []string) string {
-	const few = 3
-	text := strings.Join(sentences[:min(few, len(sentences))], " ")
-	if more := len(sentences) - few; more > 0 {
-		text += fmt.Sprintf(" (%d more.)", more)
-	}
-	return text
-}
-
-// serve listens until the connection or ctx has ended, and releases the connection.
+// serve listens until the connection or ctx has ended, or the server was stopped because nothing
+// used it, and releases the connection.
 func (s *server) serve(ctx context.Context, l *link) {
 	s.tell(notify)
 	// A server that changes its tools all the time is asked for them once a second.
 	often := rate.NewLimiter(1, 3)
-	for l.lasts(ctx) {
+	for s.lasts(ctx, l) {
 		if often.Wait(ctx) == nil {
 			s.listAgain(ctx, l)
 		}
+	}
+	if s.stopped() {
+		l.release()
+		return
 	}
 	if ctx.Err() == nil {
 		why := l.why()
@@ -239,6 +252,7 @@ func (s *server) failed(ctx context.Context, err error, times int) {
 
 // connected returns the present connection, other than the lost one. It waits while the server
 // starts, until ctx ends, but does not wait for a start that is only delayed.
+// The server counts as used.
 func (s *server) connected(ctx context.Context, lost *link) (*link, error) {
 	for hurried, woken := false, false; ; {
 		s.mu.Lock()
@@ -251,7 +265,7 @@ func (s *server) connected(ctx context.Context, lost *link) (*link, error) {
 			return nil, s.late(ctx)
 		case l == nil && status.State == Failed && woken:
 			return nil, s.unavailable(status.Why)
-		case l == nil && status.State == Failed:
+		case l == nil && (status.State == Failed || status.State.resting()):
 			woken = true
 			signal(s.wake)
 		case l == nil && status.State == Restarting && !hurried:

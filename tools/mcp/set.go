@@ -38,9 +38,9 @@ type source struct {
 	name string
 }
 
-// Serve sets the entries of the servers that should run. It starts new ones, restarts those whose
-// entry has changed, ends those that are gone, and returns at once. Of entries with the same name
-// the last counts.
+// Serve sets the entries that are served. A server is started when one of its tools is called, or at
+// once if its tools are not known yet. Servers whose entry has changed or is gone are ended. Serve
+// returns at once. Of entries with the same name the last counts.
 func (s *Set) Serve(entries []Entry) {
 	wanted := map[string]Entry{}
 	for _, e := range entries {
@@ -76,8 +76,8 @@ func (s *Set) drop(name string) {
 	s.leaving.Go(func() { s.fleet.leave(server, s) })
 }
 
-// Await waits until each server has started or failed once, for which there is a limit, or until
-// ctx ends.
+// Await waits until the tools of each server are known, or its first start has failed, for which
+// there is a limit, or until ctx ends.
 func (s *Set) Await(ctx context.Context) {
 	for _, server := range s.sorted() {
 		select {
@@ -98,8 +98,26 @@ func (s *Set) Revive(ctx context.Context, name string) error {
 	if server == nil {
 		return fault.Failedf("server_unavailable", "There is no MCP server %s any more.", name)
 	}
+	defer server.use()()
 	_, err := server.connected(ctx, nil)
 	return err
+}
+
+// Reading reports whether a kept list is still being read. Changed is called after it was read.
+func (s *Set) Reading() bool {
+	return slices.ContainsFunc(s.sorted(), func(server *server) bool {
+		select {
+		case <-server.read:
+			return false
+		default:
+			return true
+		}
+	})
+}
+
+// Resting reports whether no server runs, and none is about to.
+func (s *Set) Resting() bool {
+	return !slices.ContainsFunc(s.sorted(), func(server *server) bool { return !server.rests() })
 }
 
 // sorted returns the servers by name.
