@@ -57,7 +57,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 		Listeners: d.endpoints.listening(), Principal: convert.Clean(string(principalOf(ctx))),
 		Limits: &tooldv1.Limits{
 			MaxRunningCalls: uint32(d.limits.MaxRunningCalls), OpenCalls: uint32(d.limits.OpenCalls), Sessions: uint32(d.limits.Sessions),
-			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.SessionIdle), OutputBytes: uint64(d.limits.OutputBytes),
+			Drain: durationpb.New(d.limits.Drain), SessionIdle: durationpb.New(d.limits.Idle.Session), OutputBytes: uint64(d.limits.OutputBytes),
 		},
 	}
 	held := d.reclaimer.searches.Held()

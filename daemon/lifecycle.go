@@ -139,7 +139,7 @@ func (d *Daemon) maintain(ctx context.Context) {
 			}
 		}
 		for _, r := range d.sessions.allAtRest() {
-			if left := d.limits.SessionIdle - time.Since(r.used); left > 0 {
+			if left := d.limits.Idle.Session - time.Since(r.used); left > 0 {
 				next = min(next, left)
 			} else {
 				closing.Go(func() { d.closeUnused(r) })
@@ -159,7 +159,7 @@ func (d *Daemon) maintain(ctx context.Context) {
 // nextCheck returns what is to be done about a session: nothing for as long as wait, or, when that
 // is 0, to close it for the reason why, or to see to what its client left behind.
 func (at *attachments) nextCheck(idle time.Duration, unused bool) (why string, wait time.Duration) {
-	limit := at.s.daemon.limits.SessionIdle
+	limit := at.s.daemon.limits.Idle.Session
 	if at.s.meta.Anonymous {
 		limit = min(limit, maintenanceTick)
 	}
@@ -188,7 +188,7 @@ func unusedFor(limit time.Duration) string { return fmt.Sprintf("it was not used
 
 // closeUnused closes a session at rest that was not used for long.
 func (d *Daemon) closeUnused(r *resting) {
-	if err := d.sessions.closeIdle(r.info.Name, unusedFor(d.limits.SessionIdle)); err != nil {
+	if err := d.sessions.closeIdle(r.info.Name, unusedFor(d.limits.Idle.Session)); err != nil {
 		d.Log.Warn("an unused session could not be closed", zap.String("session", r.info.Name), zap.Error(err))
 	}
 }

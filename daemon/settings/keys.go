@@ -179,7 +179,7 @@ func limitKeys(l *Limits) []key {
 		{"limits.principal_output_bytes", daemonWide, count(1<<20, &l.PrincipalOutput, 8<<30)},
 		{"limits.all_output_bytes", daemonWide, count(1<<20, &l.AllOutput, 16<<30)},
 		{"limits.drain", daemonWide, span(&l.Drain, 10*time.Second)},
-		{"limits.session_idle", daemonWide, span(&l.SessionIdle, 24*time.Hour)},
+		{"limits.session_idle", daemonWide, span(&l.Idle.Session, 24*time.Hour)},
 		{"limits.detached_question", daemonWide, span(&l.DetachedQuestion, time.Hour)},
 		{"limits.held_connection", daemonWide, span(&l.HeldConnection, time.Minute)},
 		{"limits.held_call", daemonWide, span(&l.HeldCall, 5*time.Minute)},
@@ -199,7 +199,8 @@ func limitKeys(l *Limits) []key {
 		{"limits.checkpoint_age", daemonWide, span(&l.CheckpointAge, 30*24*time.Hour)},
 		{"limits.search_bytes", daemonWide, count(0, &l.SearchBytes, 64<<20)},
 		{"caches.unusedDays", daemonWide, integer(1, 3650, &l.CacheDays, 30)},
-		{"limits.idle_exit", daemonWide, span(&l.IdleExit, 30*time.Minute)},
+		{"limits.idle_exit", daemonWide, span(&l.Idle.Exit, 30*time.Minute)},
+		{"limits.mcp_idle", daemonWide, span(&l.Idle.MCP, 10*time.Minute)},
 	}
 }
 

@@ -14,7 +14,7 @@ type Limits struct {
 	PrincipalOutput  int64         // output that those of all sessions of one principal may keep
 	AllOutput        int64         // output that those of all sessions may keep
 	Drain            time.Duration // how long a shutdown waits for running calls
-	SessionIdle      time.Duration // a session without stream, running call or background task closes after this
+	Idle             IdleLimits    // after which what nothing uses ends
 	DetachedQuestion time.Duration // how long a question waits while no client is attached
 	HeldConnection   time.Duration // how long a connection to a host waits for the answer to a question
 	HeldCall         time.Duration // how long those of one call wait together
@@ -28,12 +28,18 @@ type Limits struct {
 	CheckpointAge    time.Duration // how long it is kept
 	SearchBytes      int64         // bytes of memory for what searches have found; 0: nothing is remembered
 	CacheDays        int           // days after which what calls have written to caches goes, if no session has used it
-	IdleExit         time.Duration // a daemon that a client started ends after this without anything to do
 }
 
 // HeldBytes bound what clients have the daemon hold in memory: of one session, of all sessions of one principal, and of
 // the whole daemon.
 type HeldBytes struct{ Session, Principal, All int64 }
+
+// IdleLimits bound how long something goes on that nothing uses.
+type IdleLimits struct {
+	Session time.Duration // a session without stream, running call or background task closes after this
+	MCP     time.Duration // an MCP server without a call is stopped after this; 0: no limit
+	Exit    time.Duration // a daemon that a client started ends after this without anything to do
+}
 
 // HostLimits bound the calls of all principals that start programs and may change something.
 type HostLimits struct {

@@ -26,6 +26,8 @@ type MCPServer struct {
 	Headers  map[string]string
 	Timeout  time.Duration // of one call; 0: the entry has none
 	CacheTTL time.Duration // how long results of its read-only tools may be kept; 0: not at all
+	// IdleTimeout is how long it runs without a call; 0: the entry has none, negative: no limit.
+	IdleTimeout time.Duration
 	// AlwaysLoad: its tools are never deferred. Shared: one process serves all sessions.
 	AlwaysLoad, Shared bool
 	// Confined: it runs in the sandbox. One that a workspace or a session names always does.
@@ -120,12 +122,13 @@ func readServer(r *reader, k *key, m member) (MCPServer, bool) {
 			s.Written.URL = withoutSecrets(e.word(m))
 			s.URL = e.expanded(m.line, m.value.word)
 		},
-		"headers":    func(m member) { s.Headers = e.headers(m) },
-		"timeout":    func(m member) { s.Timeout = e.timeout(m) },
-		"alwaysLoad": func(m member) { s.AlwaysLoad = e.truth(m) },
-		"shared":     func(m member) { s.Shared = e.truth(m) },
-		"cacheTtl":   func(m member) { s.CacheTTL = e.ttl(m) },
-		"sandbox":    func(m member) { s.Confined = e.confined(m) },
+		"headers":     func(m member) { s.Headers = e.headers(m) },
+		"timeout":     func(m member) { s.Timeout = e.timeout(m) },
+		"idleTimeout": func(m member) { s.IdleTimeout = e.idleTimeout(m) },
+		"alwaysLoad":  func(m member) { s.AlwaysLoad = e.truth(m) },
+		"shared":      func(m member) { s.Shared = e.truth(m) },
+		"cacheTtl":    func(m member) { s.CacheTTL = e.ttl(m) },
+		"sandbox":     func(m member) { s.Confined = e.confined(m) },
 	})
 	if !e.void {
 		s.complete(e, m.line)
@@ -207,17 +210,34 @@ func (e *entry) pairs(m member) []member {
 
 // timeout is in milliseconds where it is a number, as the format has it elsewhere.
 func (e *entry) timeout(m member) time.Duration {
-	n := m.value
-	d, ok := durationOf(&n)
-	if n.kind == number {
-		ms, err := strconv.ParseFloat(n.word, 64)
-		d, ok = time.Duration(min(ms, 1e12)*float64(time.Millisecond)), err == nil
-	}
+	d, ok := milliseconds(&m.value)
 	if !ok || d < shortestTimeout {
-		e.reader.wrong(&n, e.name+"."+m.key, fmt.Sprintf(`a number of milliseconds of at least %d, or a text like "30s"`, shortestTimeout.Milliseconds()))
+		e.reader.wrong(&m.value, e.name+"."+m.key, fmt.Sprintf(`a number of milliseconds of at least %d, or a text like "30s"`, shortestTimeout.Milliseconds()))
 		return 0
 	}
 	return d
+}
+
+// idleTimeout is a time like timeout, or 0 for no limit, which it returns as a negative time.
+func (e *entry) idleTimeout(m member) time.Duration {
+	d, ok := milliseconds(&m.value)
+	switch {
+	case ok && d == 0:
+		return -1
+	case !ok || d < shortestTimeout:
+		e.reader.wrong(&m.value, e.name+"."+m.key, fmt.Sprintf(`0, a number of milliseconds of at least %d, or a text like "30m"`, shortestTimeout.Milliseconds()))
+		return 0
+	}
+	return d
+}
+
+// milliseconds reads a time that is in milliseconds where it is a number.
+func milliseconds(n *node) (d time.Duration, ok bool) {
+	if n.kind != number {
+		return durationOf(n)
+	}
+	ms, err := strconv.ParseFloat(n.word, 64)
+	return time.Duration(min(ms, 1e12) * float64(time.Millisecond)), err == nil
 }
 
 // confined reads whether the server runs in the sandbox.

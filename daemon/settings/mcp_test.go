@@ -31,8 +31,8 @@ func TestServerValues(t *testing.T) {
 	h := newHouse(t)
 	h.write("home/settings.json", `{"mcpServers": {
 		"a": {"command": "${TOOLD_TEST_TOKEN}x", "args": ["-${TOOLD_TEST_NONE:-a b}", "${TOOLD_TEST_EMPTY:-c}", "$TOOLD_TEST_TOKEN", "${TOOLD_TEST_EMPTY}"],
-			"env": {"Z": "${TOOLD_TEST_TOKEN}", "A": "1"}, "timeout": 90000, "cacheTtl": "15m", "alwaysLoad": true, "shared": true},
-		"c": {"command": "bin/${TOOLD_TEST_NONE:-c}"}, "d": {"command": "~/d"},
+			"env": {"Z": "${TOOLD_TEST_TOKEN}", "A": "1"}, "timeout": 90000, "cacheTtl": "15m", "idleTimeout": 0, "alwaysLoad": true, "shared": true},
+		"c": {"command": "bin/${TOOLD_TEST_NONE:-c}", "idleTimeout": "1h"}, "d": {"command": "~/d", "idleTimeout": 1500},
 		"b": {"type": "streamable-http", "url": "http://${TOOLD_TEST_NONE:-127.0.0.1}:8080/", "headers": {"X-Token": "${TOOLD_TEST_TOKEN}"}, "timeout": "5s", "sandbox": false}}}`)
 	got := h.load("w")
 	if len(got.MCPServers) != 4 || len(got.Warnings) > 0 {
@@ -42,6 +42,8 @@ func TestServerValues(t *testing.T) {
 	switch {
 	case got.MCPServers[2].Command != h.path("home/bin/c") || got.MCPServers[3].Command != h.path("home/d"):
 		t.Errorf("%q and %q", got.MCPServers[2].Command, got.MCPServers[3].Command)
+	case a.IdleTimeout >= 0 || b.IdleTimeout != 0 || got.MCPServers[2].IdleTimeout != time.Hour || got.MCPServers[3].IdleTimeout != 1500*time.Millisecond:
+		t.Errorf("idle timeouts: %+v", got.MCPServers)
 	case a.Command != "secretx" || !slices.Equal(a.Args, []string{"-a b", "c", "$TOOLD_TEST_TOKEN", ""}) || !slices.Equal(a.Env, []string{"A=1", "Z=secret"}):
 		t.Errorf("%q %q %q: the variables have other values", a.Command, a.Args, a.Env)
 	case a.Transport != "stdio" || a.Timeout != 90*time.Second || a.CacheTTL != 15*time.Minute || !a.AlwaysLoad || !a.Shared || a.Confined || !a.Approved || a.Workspace != "":

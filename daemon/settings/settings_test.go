@@ -17,7 +17,7 @@ func TestLimits(t *testing.T) {
 	if got := h.load("w"); got.Limits != settings.Default() || len(got.Warnings)+len(got.Broken) > 0 {
 		t.Errorf("without files %+v, want the defaults and no warnings", got)
 	}
-	h.write("home/settings.json", `{"limits": {"drain": "250ms", "session_idle": 60, "open_calls": 5, "detached_question": 0, "held_connection": 7, "held_call": "2m", "idle_exit": "1h",
+	h.write("home/settings.json", `{"limits": {"drain": "250ms", "session_idle": 60, "open_calls": 5, "detached_question": 0, "held_connection": 7, "held_call": "2m", "idle_exit": "1h", "mcp_idle": "3m",
 		"message_bytes": 2000000, "output_bytes": 3000000, "session_output_bytes": 9000000, "principal_output_bytes": 19000000, "all_output_bytes": 99000000, "sessions": 4, "max_running_calls": 6,
 		"journal_session_bytes": 70000, "journal_bytes": 8000000, "journal_age": "72h",
 		"session_buffer_bytes": 1, "principal_buffer_bytes": 2, "all_buffer_bytes": 3, "session_option_bytes": 4, "principal_option_bytes": 5,
@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 		"checkpoint_bytes": 0, "checkpoint_age": "24h", "search_bytes": 10, "host_running_calls": 3, "host_wait": "2m", "host_quick": "5s", "host_memory_reserve": 11}, "caches": {"unusedDays": 7}, "journal": {"sync": "normal"}}`)
 	want := settings.Limits{
 		MaxRunningCalls: 6, OpenCalls: 5, Sessions: 4, MessageBytes: 2000000, OutputBytes: 3000000, SessionOutput: 9000000, PrincipalOutput: 19000000, AllOutput: 99000000,
-		Drain: 250 * time.Millisecond, SessionIdle: time.Minute, DetachedQuestion: 0, HeldConnection: 7 * time.Second, HeldCall: 2 * time.Minute, IdleExit: time.Hour,
+		Drain: 250 * time.Millisecond, DetachedQuestion: 0, HeldConnection: 7 * time.Second, HeldCall: 2 * time.Minute, Idle: settings.IdleLimits{Session: time.Minute, Exit: time.Hour, MCP: 3 * time.Minute},
 		JournalSession: 70000, JournalBytes: 8000000, JournalAge: 72 * time.Hour,
 		Buffers: settings.HeldBytes{Session: 1, Principal: 2, All: 3}, Options: settings.HeldBytes{Session: 4, Principal: 5, All: 6},
 		ToolDefinitions: settings.HeldBytes{Session: 7, Principal: 8, All: 9},

@@ -82,7 +82,7 @@ func (f *Finder) launchLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	idleExit := limits.IdleExit
+	idleExit := limits.Idle.Exit
 	if f.successor != nil {
 		idleExit = f.successor.idleExit
 	}
