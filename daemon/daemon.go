@@ -198,6 +198,7 @@ func (d *Daemon) openState() (err error) {
 		return err
 	}
 	d.sessions.memories = memstore.NewSet(d.inState("memory"))
+	d.openFleet()
 	if d.locks, err = workspace.OpenLocks(d.inState("writing")); err != nil {
 		return err
 	}

@@ -247,7 +247,10 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 		defer at.s.asker.askApproval()
 	}
 	defer at.s.ports.clientCame()
-	defer at.s.tools.announceTools()
+	defer func() {
+		at.s.update(func(its *state) { its.toolset.offered = its.toolset.offered || err == nil })
+		at.s.tools.announceTools()
+	}()
 	at.s.intake.alone(func(in inlet) {
 		_ = at.s.written() // what the stream is told of is recorded
 		err = view(at.s, func(its *state) error { return at.take(ctx, in, its, st, a, standing) })

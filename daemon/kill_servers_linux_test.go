@@ -272,9 +272,9 @@ func TestServerKilledAtAnyMoment(t *testing.T) {
 						<-moment.C
 						h.killServers(program)
 					})
-					c.reaches("mcp__kit__look", `{}`, "ERROR server_gone")
+					c.reaches("mcp__kit__look", `{}`, "ERROR server_gone", "ERROR server_unavailable")
 					killer.Wait()
-					c.reaches("mcp__kit__look", `{}`, "ERROR server_gone")
+					c.reaches("mcp__kit__look", `{}`, "ERROR server_gone", "ERROR server_unavailable")
 				}
 				c.tries("last", "mcp__kit__look", `{}`, "OK")
 			}

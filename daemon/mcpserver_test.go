@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,12 +22,24 @@ const mcpFillers = "DAEMON_TEST_MCP"
 // servedFor is a variable that servers are given, so that a test finds its own among all processes.
 const servedFor = "DAEMON_TEST_SERVED_FOR"
 
+// mcpDir is a variable with a folder of a server: it counts its starts there, and has one more tool if there is a file "more".
+const mcpDir = "DAEMON_TEST_MCP_DIR"
+
 type nothing struct{}
 
 func mcpMain(fillers string) error {
 	n, err := strconv.Atoi(fillers)
 	if err != nil {
 		return err
+	}
+	if dir := os.Getenv(mcpDir); dir != "" {
+		before, _ := os.ReadFile(filepath.Join(dir, "starts"))
+		if err := os.WriteFile(filepath.Join(dir, "starts"), append(before, 'x'), 0o600); err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(dir, "more")); err == nil {
+			n++
+		}
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "kit", Version: "1"}, nil)
 	says := func(text string) mcp.ToolHandlerFor[nothing, any] {

@@ -107,7 +107,18 @@ type toolsChanged struct {
 
 // announceTools notifies clients if the session's tools have changed since the last notice. It must
 // not be called inside an update.
+//
+// Nothing is announced before a client can know the tools, nor while the tools are read that MCP
+// servers had the last time: they would seem to be new.
 func (h *toolHost) announceTools() {
+	if view(h.s, func(its *state) bool { return its.toolset.offered }) && !h.servers.Reading() {
+		h.refreshServers() // of which the last may have been read just now
+		h.announce()
+	}
+}
+
+// announce does it at once.
+func (h *toolHost) announce() {
 	h.announcing.Lock()
 	defer h.announcing.Unlock()
 	options := view(h.s, func(its *state) *tooldv1.Options { return its.options })
@@ -190,10 +201,14 @@ func (h *toolHost) lookUp(name string, options *tooldv1.Options) tools.Tool {
 	if tool := h.find(name, options); tool != nil {
 		return tool
 	}
-	if strings.HasPrefix(name, "mcp__") && h.pool(options).Find(name) == nil && h.mayBeStarting(name) {
+	if !strings.HasPrefix(name, "mcp__") {
+		return nil
+	}
+	if h.pool(options).Find(name) == nil && h.mayBeStarting(name) {
 		return &pending{h.s, name, options}
 	}
-	return nil
+	h.refreshServers() // its server may have listed it just now
+	return h.find(name, options)
 }
 
 func (d *Daemon) toolNames() []string { return convert.Each(d.Tools, nameOf) }
@@ -344,7 +359,7 @@ func (w *waiting) tool(ctx context.Context) (tools.Tool, error) {
 		return tool, nil
 	}
 	for _, server := range w.session.tools.servers.Servers() {
-		if server.State == mcp.Ready || !strings.HasPrefix(w.name, mcp.Prefix(server.Name)+"__") {
+		if server.State == mcp.Ready || server.State == mcp.IdleStopped || !strings.HasPrefix(w.name, mcp.Prefix(server.Name)+"__") {
 			continue
 		}
 		if err := w.session.tools.servers.Revive(ctx, server.Name); err != nil {

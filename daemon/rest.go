@@ -69,7 +69,7 @@ func (s *session) mayRest(its *state) bool {
 		idle = idle && len(t.open) == 0
 	}
 	return idle && !its.stopping && !s.meta.Anonymous && s.working.Load() == 0 &&
-		len(s.tasks.set.List())+len(s.tools.servers.Servers()) == 0 && !s.judge.languages.Used()
+		len(s.tasks.set.List()) == 0 && s.tools.servers.Resting() && !s.judge.languages.Used()
 }
 
 // rest has the session rest, unless it is used meanwhile.

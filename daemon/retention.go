@@ -75,7 +75,7 @@ func (d *Daemon) retain(now time.Time) error {
 	for _, h := range holdings {
 		wrong = append(wrong, h.shed(d.limits.JournalSession, d.limits.JournalSession*hardFactor, before))
 	}
-	wrong = append(wrong, d.retainTotal(holdings), d.journal.Tidy(), d.sweepCaches(now))
+	wrong = append(wrong, d.retainTotal(holdings), d.journal.Tidy(), d.sweepCaches(now), d.fleet.Sweep(now))
 	d.outputs.Measure()
 	return errors.Join(wrong...)
 }

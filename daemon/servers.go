@@ -41,6 +41,14 @@ type toolHost struct {
 	refreshing  sync.Mutex // held while the tools of MCP servers are read, so that the newest stay
 }
 
+// openFleet prepares for the MCP servers of all sessions.
+func (d *Daemon) openFleet() {
+	d.fleet.Lists, d.fleet.IdleTimeout = d.inState("mcp"), d.limits.Idle.MCP
+	if d.fleet.IdleTimeout == 0 {
+		d.fleet.IdleTimeout = -1 // no limit
+	}
+}
+
 // openServers makes the sets of servers of a session that is put together. None is started by that.
 func (h *toolHost) openServers() {
 	h.servers = h.s.daemon.fleet.Set(string(h.s.meta.owner()), mcp.Host{
@@ -71,7 +79,7 @@ type serverNamed struct {
 	Server string `json:"server"`
 }
 
-// startServers has the MCP servers run that settings name, and no others. It returns at once.
+// startServers serves the MCP servers that settings name, and no others. It returns at once.
 func (h *toolHost) startServers() {
 	var first bool
 	h.s.update(func(its *state) {
@@ -105,7 +113,8 @@ func (h *toolHost) reconcileServers() {
 func entryOf(s settings.MCPServer) mcp.Entry {
 	return mcp.Entry{
 		Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Timeout: s.Timeout,
-		AlwaysLoad: s.AlwaysLoad, Shared: s.Shared, CacheTTL: s.CacheTTL, Confined: s.Confined, Origin: s.Origin.String(),
+		IdleTimeout: s.IdleTimeout, AlwaysLoad: s.AlwaysLoad, Shared: s.Shared, CacheTTL: s.CacheTTL, Confined: s.Confined,
+		Origin: s.Origin.String(), Digest: s.Digest,
 	}
 }
 
@@ -129,19 +138,30 @@ func (j *judge) baseEnviron() []string {
 	return j.basis().shell.vars.under(j.latest().settings).base
 }
 
-// serversChanged takes over what tools MCP servers give now.
+// serversChanged takes over the tools that MCP servers have now, and notifies clients.
 func (h *toolHost) serversChanged() {
+	h.refreshServers()
+	h.announceTools()
+}
+
+// refreshServers takes over the tools that MCP servers have now.
+func (h *toolHost) refreshServers() {
 	h.refreshing.Lock()
 	defer h.refreshing.Unlock()
 	list := h.servers.Tools()
-	h.refreshTools(func(next *dynamicTools) { next.servers = list })
+	h.s.update(func(its *state) { its.toolset.changeDynamic(func(next *dynamicTools) { next.servers = list }) })
 }
 
-// awaitServers returns when every MCP server of the session has started or failed, or ctx ends.
+// awaitServers returns when the tools of every MCP server of the session are known, or it has failed,
+// or ctx ends.
 func (h *toolHost) awaitServers(ctx context.Context) {
 	h.startServers()
 	h.servers.Await(ctx)
+	h.s.update(func(its *state) { its.toolset.offered = true })
 	h.serversChanged() // which may not have heard of it yet
+	if h.servers.Reading() {
+		h.announce() // the client gets a list without them
+	}
 }
 
 // languageServers are the usual ones with what settings say of them.
@@ -249,12 +269,12 @@ func newDiagnostics(found []language.Diagnostic) string {
 	return b.String()
 }
 
-// mayBeStarting reports whether a server that is not ready, and never was, may bring the tool of
-// that name.
+// mayBeStarting reports whether a server that has not listed its tools for this session may bring the
+// tool of that name.
 func (h *toolHost) mayBeStarting(name string) bool {
 	h.startServers()
 	return slices.ContainsFunc(h.servers.Servers(), func(server mcp.Status) bool {
-		return (server.State == mcp.Starting || server.State == mcp.Failed) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
+		return slices.Contains([]mcp.State{mcp.NotStarted, mcp.Starting, mcp.Failed}, server.State) && strings.HasPrefix(name, mcp.Prefix(server.Name)+"__")
 	})
 }
 

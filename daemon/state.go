@@ -94,7 +94,8 @@ type toolset struct {
 	clientTools map[string][]*clientTool // tools that clients run, by name, the newest last
 	dynamic     *dynamicTools
 	announced   *pool.Pool // what clients were told of its tools last; nil: nothing yet
-	serving     bool       // MCP servers are started
+	serving     bool       // MCP servers are served
+	offered     bool       // a client may know the tools, so that it is told of changes
 }
 
 // A shell is what one call leaves to the next, as in a terminal.

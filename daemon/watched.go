@@ -150,9 +150,11 @@ func (d *Daemon) countRPC() []grpc.ServerOption {
 // metricState returns what the metrics show of the present. States that nothing is in are there too.
 func (d *Daemon) metricState() telemetry.State {
 	now := telemetry.State{Journal: sizeOf(d.inState("journal")), Servers: map[telemetry.Server]int{}, Gate: d.shares.host.Load()}
-	for _, state := range []mcp.State{mcp.Starting, mcp.Ready, mcp.Restarting, mcp.Failed} {
+	for _, state := range mcp.States {
 		now.Servers[telemetry.Server{Kind: "mcp", State: string(state)}] = 0
-		now.Servers[telemetry.Server{Kind: "language", State: string(state)}] = 0
+	}
+	for _, state := range []string{"starting", "ready", "failed"} {
+		now.Servers[telemetry.Server{Kind: "language", State: state}] = 0
 	}
 	attached, detached := 0, 0
 	for _, s := range d.sessions.all() {

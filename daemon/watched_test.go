@@ -116,7 +116,7 @@ func boundedLabels(t *testing.T, got map[string]float64, metrics *telemetry.Metr
 	t.Helper()
 	values := map[string][]string{
 		"phase": {"wait", "ask", "hooks", "run"}, "decision": {"allowed", "denied", "withdrawn"}, "kind": {"write", "connect", "socket", "mcp", "language"},
-		"state":   {"attached", "detached", "resting", "not_restored", "starting", "ready", "restarting", "failed"},
+		"state":   {"attached", "detached", "resting", "not_restored", "not_started", "starting", "ready", "restarting", "failed", "idle_stopped"},
 		"outcome": {"ok", "error", "invalid", "denied", "cancelled", "aborted", "timed_out", "interrupted", "discarded"},
 		"reason":  {"slots", "memory", "pressure"},
 		"tool":    {"mcp", "client", "custom", "unknown", "Restore"},
