@@ -79,6 +79,11 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 		info.StateDir = convert.Clean(d.StateDir)
 	}
 	info.Health = d.healthNow()
+	for _, of := range d.countServers(func(s *session) bool { return s.meta.owner() == principalOf(ctx) }) {
+		if of.count > 0 {
+			info.Servers = append(info.Servers, &tooldv1.ServerCount{Kind: of.Kind, State: of.State, Count: uint32(of.count)})
+		}
+	}
 	info.Sessions = uint32(len(d.sessions.allAtRest()))
 	for _, s := range d.sessions.all() {
 		info.Sessions++

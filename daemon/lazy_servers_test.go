@@ -81,6 +81,20 @@ func (h *house) states(session string) (states []string) {
 	return states
 }
 
+// counts are the servers of all sessions, as GetInfo has them.
+func (h *house) counts() string {
+	h.t.Helper()
+	info, err := h.daemon().GetInfo(h.t.Context(), &tooldv1.GetInfoRequest{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var all []string
+	for _, of := range info.GetServers() {
+		all = append(all, fmt.Sprintf("%d %s %s", of.GetCount(), of.GetKind(), of.GetState()))
+	}
+	return strings.Join(all, ", ")
+}
+
 // started is how often each server was started, in the order of their names.
 func (f *fleet) started() string {
 	f.t.Helper()
@@ -129,10 +143,16 @@ func TestIdleDaemon(t *testing.T) {
 	if states := f.states("s"); !slices.Equal(slices.Compact(states), []string{"not_started"}) {
 		t.Errorf("the servers are %q", states)
 	}
+	if got := f.counts(); got != "10 mcp not_started" {
+		t.Errorf("the daemon counts %s", got)
+	}
 	c.use("one", "mcp__kit3__look", `{}`)
 	c.until("one OK")
 	if got, states := f.started(), f.states("s"); got != "1 1 1 2 1" || states[3] != "ready" {
 		t.Errorf("after a call the servers are %q, started %s times", states, got)
+	}
+	if got := f.counts(); got != "9 mcp not_started, 1 mcp ready" {
+		t.Errorf("after a call the daemon counts %s", got)
 	}
 	c.use("two", "mcp__kit3__look", `{}`)
 	c.until("two OK")
@@ -242,9 +262,7 @@ func TestSlowServer(t *testing.T) {
 	if states := f.states("s"); len(states) != 2 || states[0] != "not_started" || states[1] == "ready" {
 		t.Errorf("the servers are %q", states)
 	}
-	if _, err := f.daemon().GetInfo(t.Context(), &tooldv1.GetInfoRequest{}); err != nil {
-		t.Error(err)
-	}
+	f.counts()
 	f.others = nil
 	f.name(`, "diagnosticsAfterEdit": false`)
 	c.use("again", "Read", `{"file_path":"`+path+`"}`)

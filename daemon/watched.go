@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,11 +151,8 @@ func (d *Daemon) countRPC() []grpc.ServerOption {
 // metricState returns what the metrics show of the present. States that nothing is in are there too.
 func (d *Daemon) metricState() telemetry.State {
 	now := telemetry.State{Journal: sizeOf(d.inState("journal")), Servers: map[telemetry.Server]int{}, Gate: d.shares.host.Load()}
-	for _, state := range mcp.States {
-		now.Servers[telemetry.Server{Kind: "mcp", State: string(state)}] = 0
-	}
-	for _, state := range []string{"starting", "ready", "failed"} {
-		now.Servers[telemetry.Server{Kind: "language", State: state}] = 0
+	for _, of := range d.countServers(func(*session) bool { return true }) {
+		now.Servers[of.Server] = of.count
 	}
 	attached, detached := 0, 0
 	for _, s := range d.sessions.all() {
@@ -167,12 +165,6 @@ func (d *Daemon) metricState() telemetry.State {
 				detached++
 			}
 		})
-		for _, server := range s.tools.servers.Servers() {
-			now.Servers[telemetry.Server{Kind: "mcp", State: string(server.State)}]++
-		}
-		for _, server := range s.judge.languages.Servers() {
-			now.Servers[telemetry.Server{Kind: "language", State: server.State}]++
-		}
 	}
 	d.sessions.mu.Lock()
 	defer d.sessions.mu.Unlock()
@@ -180,6 +172,40 @@ func (d *Daemon) metricState() telemetry.State {
 		"attached": attached, "detached": detached, "resting": len(d.sessions.resting), "not_restored": len(d.sessions.notRestored),
 	}
 	return now
+}
+
+// A serverCount is how many servers are in a state.
+type serverCount struct {
+	telemetry.Server
+	count int
+}
+
+// countServers counts the servers of some sessions, once for each session that uses them. States that
+// none is in are there too.
+func (d *Daemon) countServers(of func(*session) bool) (counts []serverCount) {
+	for _, state := range mcp.States {
+		counts = append(counts, serverCount{Server: telemetry.Server{Kind: "mcp", State: string(state)}})
+	}
+	for _, state := range []string{"starting", "ready", "failed"} {
+		counts = append(counts, serverCount{Server: telemetry.Server{Kind: "language", State: state}})
+	}
+	add := func(kind, state string) {
+		if i := slices.IndexFunc(counts, func(c serverCount) bool { return c.Kind == kind && c.State == state }); i >= 0 {
+			counts[i].count++
+		}
+	}
+	for _, s := range d.sessions.all() {
+		if !of(s) {
+			continue
+		}
+		for _, server := range s.tools.servers.Servers() {
+			add("mcp", string(server.State))
+		}
+		for _, server := range s.judge.languages.Servers() {
+			add("language", server.State)
+		}
+	}
+	return counts
 }
 
 // sizeOf returns the bytes of the files in a directory.

@@ -115,6 +115,9 @@ func (s *app) infoText(info *tooldv1.GetInfoResponse) string {
 	row("sandbox", terminal.Word(info.GetSandbox()))
 	row("sessions", fmt.Sprint(info.GetSessions()))
 	row("running", terminal.Count(int(info.GetRunningCalls()), "call"))
+	if servers := serversText(info); servers != "" {
+		row("servers", servers)
+	}
 	for _, warning := range info.GetWarnings() {
 		row("warning", warning)
 	}
@@ -131,6 +134,20 @@ func (s *app) infoText(info *tooldv1.GetInfoResponse) string {
 		}
 	}
 	return terminal.Table(rows...)
+}
+
+// serversText counts the MCP servers and language servers of the user's sessions by state; empty: there are none.
+func serversText(info *tooldv1.GetInfoResponse) string {
+	words := map[string]string{"ready": "running", "not_started": "not started", "idle_stopped": "idle-stopped"}
+	var parts []string
+	for _, of := range info.GetServers() {
+		kind := of.GetKind()
+		if kind == "mcp" {
+			kind = "MCP"
+		}
+		parts = append(parts, terminal.Count(int(of.GetCount()), kind+" server")+" "+cmp.Or(words[of.GetState()], of.GetState()))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (s *app) versionCommand() *cobra.Command {

@@ -115,6 +115,10 @@ func (d *doctor) checkSettings(now *settings.Settings, root string) {
 			d.note("MCP server "+s.Name, fault, fmt.Sprintf("%s: its command %s was not found, or cannot be executed", s.Origin, strings.Join(s.Written.Command[:1], "")), "install it, or correct the entry")
 		}
 	}
+	if servers := serversText(d.info); servers != "" {
+		d.note("servers", fine, servers, "")
+		before++
+	}
 	if len(d.found) == before {
 		d.note("settings", fine, terminal.Count(len(now.Lines()), "value"), "")
 	}

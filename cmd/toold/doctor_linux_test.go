@@ -320,6 +320,21 @@ func TestRestartAdvice(t *testing.T) {
 	}
 }
 
+// TestServersText: the states of servers are in words that a person reads.
+func TestServersText(t *testing.T) {
+	info := &tooldv1.GetInfoResponse{Servers: []*tooldv1.ServerCount{
+		{Kind: "mcp", State: "not_started", Count: 4}, {Kind: "mcp", State: "ready", Count: 1}, {Kind: "mcp", State: "idle_stopped", Count: 2},
+		{Kind: "language", State: "failed", Count: 1},
+	}}
+	const want = "4 MCP servers not started, 1 MCP server running, 2 MCP servers idle-stopped, 1 language server failed"
+	if got := serversText(info); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := serversText(nil); got != "" {
+		t.Errorf("without a daemon %q", got)
+	}
+}
+
 // TestNetworkFileSystems: their names are those of statfs(2).
 func TestNetworkFileSystems(t *testing.T) {
 	if networked[0x6969] != "NFS" || networked[0xff534d42] != "CIFS" || networked[0x58465342] != "" {

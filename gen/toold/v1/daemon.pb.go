@@ -100,7 +100,9 @@ type GetInfoResponse struct {
 	// How the daemon does. None from older daemons.
 	Health *Health `protobuf:"bytes,24,opt,name=health,proto3" json:"health,omitempty"`
 	// Where it keeps its state, an absolute path. Empty over TCP, and from older daemons.
-	StateDir      string `protobuf:"bytes,25,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
+	StateDir string `protobuf:"bytes,25,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
+	// The MCP servers and language servers of the caller's sessions that are not at rest, by kind and state. None from gateways and older daemons.
+	Servers       []*ServerCount `protobuf:"bytes,26,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +270,77 @@ func (x *GetInfoResponse) GetStateDir() string {
 	return ""
 }
 
+func (x *GetInfoResponse) GetServers() []*ServerCount {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+// How many servers are in a state. One that several sessions share counts once for each.
+type ServerCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "mcp" or "language".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// As Server.state.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Above 0.
+	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServerCount) Reset() {
+	*x = ServerCount{}
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServerCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServerCount) ProtoMessage() {}
+
+func (x *ServerCount) ProtoReflect() protoreflect.Message {
+	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServerCount.ProtoReflect.Descriptor instead.
+func (*ServerCount) Descriptor() ([]byte, []int) {
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ServerCount) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ServerCount) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ServerCount) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // How the daemon does, for all principals together.
 type Health struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -285,7 +358,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -297,7 +370,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[2]
+	mi := &file_toold_v1_daemon_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -310,7 +383,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{2}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Health) GetCallsPerSecond() float64 {
@@ -358,7 +431,7 @@ type PhaseTime struct {
 
 func (x *PhaseTime) Reset() {
 	*x = PhaseTime{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -370,7 +443,7 @@ func (x *PhaseTime) String() string {
 func (*PhaseTime) ProtoMessage() {}
 
 func (x *PhaseTime) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[3]
+	mi := &file_toold_v1_daemon_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -383,7 +456,7 @@ func (x *PhaseTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhaseTime.ProtoReflect.Descriptor instead.
 func (*PhaseTime) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{3}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PhaseTime) GetPhase() string {
@@ -435,7 +508,7 @@ type SearchMemory struct {
 
 func (x *SearchMemory) Reset() {
 	*x = SearchMemory{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +520,7 @@ func (x *SearchMemory) String() string {
 func (*SearchMemory) ProtoMessage() {}
 
 func (x *SearchMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[4]
+	mi := &file_toold_v1_daemon_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +533,7 @@ func (x *SearchMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchMemory.ProtoReflect.Descriptor instead.
 func (*SearchMemory) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{4}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SearchMemory) GetFiles() uint64 {
@@ -518,7 +591,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +603,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[5]
+	mi := &file_toold_v1_daemon_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +616,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{5}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Listener) GetAddress() string {
@@ -583,7 +656,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -595,7 +668,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[6]
+	mi := &file_toold_v1_daemon_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -608,7 +681,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{6}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Limits) GetMaxRunningCalls() uint32 {
@@ -677,7 +750,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +762,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[7]
+	mi := &file_toold_v1_daemon_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +775,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{7}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainRequest) GetToolUse() *ToolUse {
@@ -770,7 +843,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	mi := &file_toold_v1_daemon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +855,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[8]
+	mi := &file_toold_v1_daemon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +868,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{8}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainResponse) GetValid() bool {
@@ -905,7 +978,7 @@ type OpenDashboardRequest struct {
 
 func (x *OpenDashboardRequest) Reset() {
 	*x = OpenDashboardRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[9]
+	mi := &file_toold_v1_daemon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +990,7 @@ func (x *OpenDashboardRequest) String() string {
 func (*OpenDashboardRequest) ProtoMessage() {}
 
 func (x *OpenDashboardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[9]
+	mi := &file_toold_v1_daemon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1003,7 @@ func (x *OpenDashboardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDashboardRequest.ProtoReflect.Descriptor instead.
 func (*OpenDashboardRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{9}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{10}
 }
 
 // Where the dashboard is.
@@ -946,7 +1019,7 @@ type OpenDashboardResponse struct {
 
 func (x *OpenDashboardResponse) Reset() {
 	*x = OpenDashboardResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[10]
+	mi := &file_toold_v1_daemon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1031,7 @@ func (x *OpenDashboardResponse) String() string {
 func (*OpenDashboardResponse) ProtoMessage() {}
 
 func (x *OpenDashboardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[10]
+	mi := &file_toold_v1_daemon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1044,7 @@ func (x *OpenDashboardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDashboardResponse.ProtoReflect.Descriptor instead.
 func (*OpenDashboardResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{10}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OpenDashboardResponse) GetUrl() string {
@@ -1001,7 +1074,7 @@ type ShutdownRequest struct {
 
 func (x *ShutdownRequest) Reset() {
 	*x = ShutdownRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[11]
+	mi := &file_toold_v1_daemon_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1086,7 @@ func (x *ShutdownRequest) String() string {
 func (*ShutdownRequest) ProtoMessage() {}
 
 func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[11]
+	mi := &file_toold_v1_daemon_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1099,7 @@ func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
 func (*ShutdownRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{11}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ShutdownRequest) GetNow() bool {
@@ -1052,7 +1125,7 @@ type ShutdownResponse struct {
 
 func (x *ShutdownResponse) Reset() {
 	*x = ShutdownResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[12]
+	mi := &file_toold_v1_daemon_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1137,7 @@ func (x *ShutdownResponse) String() string {
 func (*ShutdownResponse) ProtoMessage() {}
 
 func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[12]
+	mi := &file_toold_v1_daemon_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1150,7 @@ func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
 func (*ShutdownResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{12}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{13}
 }
 
 // When to upgrade.
@@ -1094,7 +1167,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[13]
+	mi := &file_toold_v1_daemon_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1179,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[13]
+	mi := &file_toold_v1_daemon_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1192,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{13}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpgradeRequest) GetWait() *durationpb.Duration {
@@ -1149,7 +1222,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_toold_v1_daemon_proto_msgTypes[14]
+	mi := &file_toold_v1_daemon_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1234,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toold_v1_daemon_proto_msgTypes[14]
+	mi := &file_toold_v1_daemon_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1247,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{14}
+	return file_toold_v1_daemon_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpgradeResponse) GetOldVersion() string {
@@ -1196,7 +1269,7 @@ var File_toold_v1_daemon_proto protoreflect.FileDescriptor
 const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x15toold/v1/daemon.proto\x12\btoold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\xd8\x05\n" +
+	"\x0eGetInfoRequest\"\x89\x06\n" +
 	"\x0fGetInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x124\n" +
@@ -1218,7 +1291,12 @@ const file_toold_v1_daemon_proto_rawDesc = "" +
 	"\rsearch_memory\x18\x16 \x01(\v2\x16.toold.v1.SearchMemoryR\fsearchMemory\x12%\n" +
 	"\x0ewaiting_shells\x18\x17 \x01(\rR\rwaitingShells\x12(\n" +
 	"\x06health\x18\x18 \x01(\v2\x10.toold.v1.HealthR\x06health\x12\x1b\n" +
-	"\tstate_dir\x18\x19 \x01(\tR\bstateDir\"\xa7\x01\n" +
+	"\tstate_dir\x18\x19 \x01(\tR\bstateDir\x12/\n" +
+	"\aservers\x18\x1a \x03(\v2\x15.toold.v1.ServerCountR\aservers\"M\n" +
+	"\vServerCount\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\"\xa7\x01\n" +
 	"\x06Health\x12(\n" +
 	"\x10calls_per_second\x18\x01 \x01(\x01R\x0ecallsPerSecond\x12+\n" +
 	"\x06phases\x18\x02 \x03(\v2\x13.toold.v1.PhaseTimeR\x06phases\x12!\n" +
@@ -1310,77 +1388,79 @@ func file_toold_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_toold_v1_daemon_proto_rawDescData
 }
 
-var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_toold_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_toold_v1_daemon_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),        // 0: toold.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),       // 1: toold.v1.GetInfoResponse
-	(*Health)(nil),                // 2: toold.v1.Health
-	(*PhaseTime)(nil),             // 3: toold.v1.PhaseTime
-	(*SearchMemory)(nil),          // 4: toold.v1.SearchMemory
-	(*Listener)(nil),              // 5: toold.v1.Listener
-	(*Limits)(nil),                // 6: toold.v1.Limits
-	(*ExplainRequest)(nil),        // 7: toold.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 8: toold.v1.ExplainResponse
-	(*OpenDashboardRequest)(nil),  // 9: toold.v1.OpenDashboardRequest
-	(*OpenDashboardResponse)(nil), // 10: toold.v1.OpenDashboardResponse
-	(*ShutdownRequest)(nil),       // 11: toold.v1.ShutdownRequest
-	(*ShutdownResponse)(nil),      // 12: toold.v1.ShutdownResponse
-	(*UpgradeRequest)(nil),        // 13: toold.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 14: toold.v1.UpgradeResponse
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(SandboxTier)(0),              // 16: toold.v1.SandboxTier
-	(*Warning)(nil),               // 17: toold.v1.Warning
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
-	(*ToolUse)(nil),               // 19: toold.v1.ToolUse
-	(*Options)(nil),               // 20: toold.v1.Options
-	(*Error)(nil),                 // 21: toold.v1.Error
-	(Level)(0),                    // 22: toold.v1.Level
-	(Decision)(0),                 // 23: toold.v1.Decision
-	(*Ground)(nil),                // 24: toold.v1.Ground
-	(*Suggestion)(nil),            // 25: toold.v1.Suggestion
-	(PermissionMode)(0),           // 26: toold.v1.PermissionMode
-	(*Confinement)(nil),           // 27: toold.v1.Confinement
+	(*ServerCount)(nil),           // 2: toold.v1.ServerCount
+	(*Health)(nil),                // 3: toold.v1.Health
+	(*PhaseTime)(nil),             // 4: toold.v1.PhaseTime
+	(*SearchMemory)(nil),          // 5: toold.v1.SearchMemory
+	(*Listener)(nil),              // 6: toold.v1.Listener
+	(*Limits)(nil),                // 7: toold.v1.Limits
+	(*ExplainRequest)(nil),        // 8: toold.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 9: toold.v1.ExplainResponse
+	(*OpenDashboardRequest)(nil),  // 10: toold.v1.OpenDashboardRequest
+	(*OpenDashboardResponse)(nil), // 11: toold.v1.OpenDashboardResponse
+	(*ShutdownRequest)(nil),       // 12: toold.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),      // 13: toold.v1.ShutdownResponse
+	(*UpgradeRequest)(nil),        // 14: toold.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 15: toold.v1.UpgradeResponse
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(SandboxTier)(0),              // 17: toold.v1.SandboxTier
+	(*Warning)(nil),               // 18: toold.v1.Warning
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*ToolUse)(nil),               // 20: toold.v1.ToolUse
+	(*Options)(nil),               // 21: toold.v1.Options
+	(*Error)(nil),                 // 22: toold.v1.Error
+	(Level)(0),                    // 23: toold.v1.Level
+	(Decision)(0),                 // 24: toold.v1.Decision
+	(*Ground)(nil),                // 25: toold.v1.Ground
+	(*Suggestion)(nil),            // 26: toold.v1.Suggestion
+	(PermissionMode)(0),           // 27: toold.v1.PermissionMode
+	(*Confinement)(nil),           // 28: toold.v1.Confinement
 }
 var file_toold_v1_daemon_proto_depIdxs = []int32{
-	15, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
-	16, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
-	17, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
-	6,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
-	5,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
-	4,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
-	2,  // 6: toold.v1.GetInfoResponse.health:type_name -> toold.v1.Health
-	3,  // 7: toold.v1.Health.phases:type_name -> toold.v1.PhaseTime
-	18, // 8: toold.v1.PhaseTime.p50:type_name -> google.protobuf.Duration
-	18, // 9: toold.v1.PhaseTime.p99:type_name -> google.protobuf.Duration
-	18, // 10: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
-	18, // 11: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
-	18, // 12: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
-	19, // 13: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
-	20, // 14: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
-	21, // 15: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
-	22, // 16: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
-	23, // 17: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
-	24, // 18: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
-	25, // 19: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
-	26, // 20: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
-	17, // 21: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
-	27, // 22: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
-	18, // 23: toold.v1.UpgradeRequest.wait:type_name -> google.protobuf.Duration
-	0,  // 24: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
-	7,  // 25: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
-	9,  // 26: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
-	11, // 27: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
-	13, // 28: toold.v1.DaemonService.Upgrade:input_type -> toold.v1.UpgradeRequest
-	1,  // 29: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
-	8,  // 30: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
-	10, // 31: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
-	12, // 32: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
-	14, // 33: toold.v1.DaemonService.Upgrade:output_type -> toold.v1.UpgradeResponse
-	29, // [29:34] is the sub-list for method output_type
-	24, // [24:29] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	16, // 0: toold.v1.GetInfoResponse.started:type_name -> google.protobuf.Timestamp
+	17, // 1: toold.v1.GetInfoResponse.sandbox:type_name -> toold.v1.SandboxTier
+	18, // 2: toold.v1.GetInfoResponse.warning_details:type_name -> toold.v1.Warning
+	7,  // 3: toold.v1.GetInfoResponse.limits:type_name -> toold.v1.Limits
+	6,  // 4: toold.v1.GetInfoResponse.listeners:type_name -> toold.v1.Listener
+	5,  // 5: toold.v1.GetInfoResponse.search_memory:type_name -> toold.v1.SearchMemory
+	3,  // 6: toold.v1.GetInfoResponse.health:type_name -> toold.v1.Health
+	2,  // 7: toold.v1.GetInfoResponse.servers:type_name -> toold.v1.ServerCount
+	4,  // 8: toold.v1.Health.phases:type_name -> toold.v1.PhaseTime
+	19, // 9: toold.v1.PhaseTime.p50:type_name -> google.protobuf.Duration
+	19, // 10: toold.v1.PhaseTime.p99:type_name -> google.protobuf.Duration
+	19, // 11: toold.v1.Limits.drain:type_name -> google.protobuf.Duration
+	19, // 12: toold.v1.Limits.session_idle:type_name -> google.protobuf.Duration
+	19, // 13: toold.v1.Limits.idle_exit:type_name -> google.protobuf.Duration
+	20, // 14: toold.v1.ExplainRequest.tool_use:type_name -> toold.v1.ToolUse
+	21, // 15: toold.v1.ExplainRequest.options:type_name -> toold.v1.Options
+	22, // 16: toold.v1.ExplainResponse.error:type_name -> toold.v1.Error
+	23, // 17: toold.v1.ExplainResponse.level:type_name -> toold.v1.Level
+	24, // 18: toold.v1.ExplainResponse.decision:type_name -> toold.v1.Decision
+	25, // 19: toold.v1.ExplainResponse.grounds:type_name -> toold.v1.Ground
+	26, // 20: toold.v1.ExplainResponse.suggestions:type_name -> toold.v1.Suggestion
+	27, // 21: toold.v1.ExplainResponse.permission_mode:type_name -> toold.v1.PermissionMode
+	18, // 22: toold.v1.ExplainResponse.warning_details:type_name -> toold.v1.Warning
+	28, // 23: toold.v1.ExplainResponse.confinement:type_name -> toold.v1.Confinement
+	19, // 24: toold.v1.UpgradeRequest.wait:type_name -> google.protobuf.Duration
+	0,  // 25: toold.v1.DaemonService.GetInfo:input_type -> toold.v1.GetInfoRequest
+	8,  // 26: toold.v1.DaemonService.Explain:input_type -> toold.v1.ExplainRequest
+	10, // 27: toold.v1.DaemonService.OpenDashboard:input_type -> toold.v1.OpenDashboardRequest
+	12, // 28: toold.v1.DaemonService.Shutdown:input_type -> toold.v1.ShutdownRequest
+	14, // 29: toold.v1.DaemonService.Upgrade:input_type -> toold.v1.UpgradeRequest
+	1,  // 30: toold.v1.DaemonService.GetInfo:output_type -> toold.v1.GetInfoResponse
+	9,  // 31: toold.v1.DaemonService.Explain:output_type -> toold.v1.ExplainResponse
+	11, // 32: toold.v1.DaemonService.OpenDashboard:output_type -> toold.v1.OpenDashboardResponse
+	13, // 33: toold.v1.DaemonService.Shutdown:output_type -> toold.v1.ShutdownResponse
+	15, // 34: toold.v1.DaemonService.Upgrade:output_type -> toold.v1.UpgradeResponse
+	30, // [30:35] is the sub-list for method output_type
+	25, // [25:30] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_toold_v1_daemon_proto_init() }
@@ -1397,7 +1477,7 @@ func file_toold_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toold_v1_daemon_proto_rawDesc), len(file_toold_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

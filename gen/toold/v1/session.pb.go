@@ -1638,7 +1638,8 @@ type Server struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Where its entry stands; of a language server the root that it was started for.
 	Origin string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
-	// "starting", "ready", "restarting" or "failed".
+	// "not_started" (the first call starts it), "starting", "ready" (it runs), "restarting", "failed", or "idle_stopped" (no call has
+	// used it for a while; the next one starts it). A client treats another state like "starting".
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	// Why it is not ready, or was not the last time.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`

@@ -18,7 +18,7 @@ from toold.v1 import options_pb2 as toold_dot_v1_dot_options__pb2
 from toold.v1 import tool_pb2 as toold_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15toold/v1/daemon.proto\x12\x08toold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n\x0eGetInfoRequest\"\x8f\x04\n\x0fGetInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\x05\x12+\n\x07started\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x66\x65\x61tures\x18\x04 \x03(\t\x12\x14\n\x0c\x64\x65\x66\x61ult_root\x18\x05 \x01(\t\x12&\n\x07sandbox\x18\x06 \x01(\x0e\x32\x15.toold.v1.SandboxTier\x12\x13\n\x0bnot_covered\x18\x07 \x03(\t\x12\r\n\x05\x65poch\x18\x08 \x01(\t\x12\x10\n\x08sessions\x18\t \x01(\r\x12\x15\n\rrunning_calls\x18\n \x01(\r\x12\x10\n\x08warnings\x18\x0b \x03(\t\x12*\n\x0fwarning_details\x18\r \x03(\x0b\x32\x11.toold.v1.Warning\x12 \n\x06limits\x18\x0c \x01(\x0b\x32\x10.toold.v1.Limits\x12%\n\tlisteners\x18\x14 \x03(\x0b\x32\x12.toold.v1.Listener\x12\x11\n\tprincipal\x18\x15 \x01(\t\x12-\n\rsearch_memory\x18\x16 \x01(\x0b\x32\x16.toold.v1.SearchMemory\x12\x16\n\x0ewaiting_shells\x18\x17 \x01(\r\x12 \n\x06health\x18\x18 \x01(\x0b\x32\x10.toold.v1.Health\x12\x11\n\tstate_dir\x18\x19 \x01(\t\"t\n\x06Health\x12\x18\n\x10\x63\x61lls_per_second\x18\x01 \x01(\x01\x12#\n\x06phases\x18\x02 \x03(\x0b\x32\x13.toold.v1.PhaseTime\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x04\x12\x15\n\rjournal_bytes\x18\x04 \x01(\x04\"y\n\tPhaseTime\x12\r\n\x05phase\x18\x01 \x01(\t\x12\r\n\x05\x63\x61lls\x18\x02 \x01(\r\x12&\n\x03p50\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03p99\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"|\n\x0cSearchMemory\x12\r\n\x05\x66iles\x18\x01 \x01(\x04\x12\x13\n\x0b\x64irectories\x18\x02 \x01(\x04\x12\x12\n\ntext_bytes\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0blimit_bytes\x18\x05 \x01(\x04\x12\x10\n\x08\x62uilding\x18\x06 \x01(\x08\"(\n\x08Listener\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0b\n\x03tls\x18\x02 \x01(\x08\"\xe8\x01\n\x06Limits\x12\x19\n\x11max_running_calls\x18\x01 \x01(\r\x12\x12\n\nopen_calls\x18\x02 \x01(\r\x12\x10\n\x08sessions\x18\x03 \x01(\r\x12(\n\x05\x64rain\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0csession_idle\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0coutput_bytes\x18\x06 \x01(\x04\x12,\n\tidle_exit\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"|\n\x0e\x45xplainRequest\x12#\n\x08tool_use\x18\x01 \x01(\x0b\x32\x11.toold.v1.ToolUse\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05roots\x18\x03 \x03(\t\x12\"\n\x07options\x18\x04 \x01(\x0b\x32\x11.toold.v1.Options\"\xba\x03\n\x0f\x45xplainResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x1e\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x0f.toold.v1.Error\x12\x12\n\nconcurrent\x18\x03 \x01(\x08\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x1e\n\x05level\x18\x05 \x01(\x0e\x32\x0f.toold.v1.Level\x12$\n\x08\x64\x65\x63ision\x18\x06 \x01(\x0e\x32\x12.toold.v1.Decision\x12\x0f\n\x07reasons\x18\x07 \x03(\t\x12!\n\x07grounds\x18\x08 \x03(\x0b\x32\x10.toold.v1.Ground\x12)\n\x0bsuggestions\x18\t \x03(\x0b\x32\x14.toold.v1.Suggestion\x12\x31\n\x0fpermission_mode\x18\n \x01(\x0e\x32\x18.toold.v1.PermissionMode\x12\x0f\n\x07\x65\x66\x66\x65\x63ts\x18\x0b \x03(\t\x12\x10\n\x08warnings\x18\x0c \x03(\t\x12*\n\x0fwarning_details\x18\x0e \x03(\x0b\x32\x11.toold.v1.Warning\x12*\n\x0b\x63onfinement\x18\r \x01(\x0b\x32\x15.toold.v1.Confinement\"\x16\n\x14OpenDashboardRequest\"2\n\x15OpenDashboardResponse\x12\x0b\n\x03url\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\"/\n\x0fShutdownRequest\x12\x0b\n\x03now\x18\x01 \x01(\x08\x12\x0f\n\x07if_idle\x18\x02 \x01(\x08\"\x12\n\x10ShutdownResponse\"M\n\x0eUpgradeRequest\x12\'\n\x04wait\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nstop_tasks\x18\x02 \x01(\x08\";\n\x0fUpgradeResponse\x12\x13\n\x0bold_version\x18\x01 \x01(\t\x12\x13\n\x0bnew_version\x18\x02 \x01(\t2\xe4\x02\n\rDaemonService\x12>\n\x07GetInfo\x12\x18.toold.v1.GetInfoRequest\x1a\x19.toold.v1.GetInfoResponse\x12>\n\x07\x45xplain\x12\x18.toold.v1.ExplainRequest\x1a\x19.toold.v1.ExplainResponse\x12P\n\rOpenDashboard\x12\x1e.toold.v1.OpenDashboardRequest\x1a\x1f.toold.v1.OpenDashboardResponse\x12\x41\n\x08Shutdown\x12\x19.toold.v1.ShutdownRequest\x1a\x1a.toold.v1.ShutdownResponse\x12>\n\x07Upgrade\x12\x18.toold.v1.UpgradeRequest\x1a\x19.toold.v1.UpgradeResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15toold/v1/daemon.proto\x12\x08toold.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14toold/v1/event.proto\x1a\x16toold/v1/options.proto\x1a\x13toold/v1/tool.proto\"\x10\n\x0eGetInfoRequest\"\xb7\x04\n\x0fGetInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\x05\x12+\n\x07started\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x66\x65\x61tures\x18\x04 \x03(\t\x12\x14\n\x0c\x64\x65\x66\x61ult_root\x18\x05 \x01(\t\x12&\n\x07sandbox\x18\x06 \x01(\x0e\x32\x15.toold.v1.SandboxTier\x12\x13\n\x0bnot_covered\x18\x07 \x03(\t\x12\r\n\x05\x65poch\x18\x08 \x01(\t\x12\x10\n\x08sessions\x18\t \x01(\r\x12\x15\n\rrunning_calls\x18\n \x01(\r\x12\x10\n\x08warnings\x18\x0b \x03(\t\x12*\n\x0fwarning_details\x18\r \x03(\x0b\x32\x11.toold.v1.Warning\x12 \n\x06limits\x18\x0c \x01(\x0b\x32\x10.toold.v1.Limits\x12%\n\tlisteners\x18\x14 \x03(\x0b\x32\x12.toold.v1.Listener\x12\x11\n\tprincipal\x18\x15 \x01(\t\x12-\n\rsearch_memory\x18\x16 \x01(\x0b\x32\x16.toold.v1.SearchMemory\x12\x16\n\x0ewaiting_shells\x18\x17 \x01(\r\x12 \n\x06health\x18\x18 \x01(\x0b\x32\x10.toold.v1.Health\x12\x11\n\tstate_dir\x18\x19 \x01(\t\x12&\n\x07servers\x18\x1a \x03(\x0b\x32\x15.toold.v1.ServerCount\"9\n\x0bServerCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\r\"t\n\x06Health\x12\x18\n\x10\x63\x61lls_per_second\x18\x01 \x01(\x01\x12#\n\x06phases\x18\x02 \x03(\x0b\x32\x13.toold.v1.PhaseTime\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x04\x12\x15\n\rjournal_bytes\x18\x04 \x01(\x04\"y\n\tPhaseTime\x12\r\n\x05phase\x18\x01 \x01(\t\x12\r\n\x05\x63\x61lls\x18\x02 \x01(\r\x12&\n\x03p50\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03p99\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"|\n\x0cSearchMemory\x12\r\n\x05\x66iles\x18\x01 \x01(\x04\x12\x13\n\x0b\x64irectories\x18\x02 \x01(\x04\x12\x12\n\ntext_bytes\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x13\n\x0blimit_bytes\x18\x05 \x01(\x04\x12\x10\n\x08\x62uilding\x18\x06 \x01(\x08\"(\n\x08Listener\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0b\n\x03tls\x18\x02 \x01(\x08\"\xe8\x01\n\x06Limits\x12\x19\n\x11max_running_calls\x18\x01 \x01(\r\x12\x12\n\nopen_calls\x18\x02 \x01(\r\x12\x10\n\x08sessions\x18\x03 \x01(\r\x12(\n\x05\x64rain\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0csession_idle\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0coutput_bytes\x18\x06 \x01(\x04\x12,\n\tidle_exit\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"|\n\x0e\x45xplainRequest\x12#\n\x08tool_use\x18\x01 \x01(\x0b\x32\x11.toold.v1.ToolUse\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05roots\x18\x03 \x03(\t\x12\"\n\x07options\x18\x04 \x01(\x0b\x32\x11.toold.v1.Options\"\xba\x03\n\x0f\x45xplainResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x1e\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x0f.toold.v1.Error\x12\x12\n\nconcurrent\x18\x03 \x01(\x08\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x1e\n\x05level\x18\x05 \x01(\x0e\x32\x0f.toold.v1.Level\x12$\n\x08\x64\x65\x63ision\x18\x06 \x01(\x0e\x32\x12.toold.v1.Decision\x12\x0f\n\x07reasons\x18\x07 \x03(\t\x12!\n\x07grounds\x18\x08 \x03(\x0b\x32\x10.toold.v1.Ground\x12)\n\x0bsuggestions\x18\t \x03(\x0b\x32\x14.toold.v1.Suggestion\x12\x31\n\x0fpermission_mode\x18\n \x01(\x0e\x32\x18.toold.v1.PermissionMode\x12\x0f\n\x07\x65\x66\x66\x65\x63ts\x18\x0b \x03(\t\x12\x10\n\x08warnings\x18\x0c \x03(\t\x12*\n\x0fwarning_details\x18\x0e \x03(\x0b\x32\x11.toold.v1.Warning\x12*\n\x0b\x63onfinement\x18\r \x01(\x0b\x32\x15.toold.v1.Confinement\"\x16\n\x14OpenDashboardRequest\"2\n\x15OpenDashboardResponse\x12\x0b\n\x03url\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\"/\n\x0fShutdownRequest\x12\x0b\n\x03now\x18\x01 \x01(\x08\x12\x0f\n\x07if_idle\x18\x02 \x01(\x08\"\x12\n\x10ShutdownResponse\"M\n\x0eUpgradeRequest\x12\'\n\x04wait\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nstop_tasks\x18\x02 \x01(\x08\";\n\x0fUpgradeResponse\x12\x13\n\x0bold_version\x18\x01 \x01(\t\x12\x13\n\x0bnew_version\x18\x02 \x01(\t2\xe4\x02\n\rDaemonService\x12>\n\x07GetInfo\x12\x18.toold.v1.GetInfoRequest\x1a\x19.toold.v1.GetInfoResponse\x12>\n\x07\x45xplain\x12\x18.toold.v1.ExplainRequest\x1a\x19.toold.v1.ExplainResponse\x12P\n\rOpenDashboard\x12\x1e.toold.v1.OpenDashboardRequest\x1a\x1f.toold.v1.OpenDashboardResponse\x12\x41\n\x08Shutdown\x12\x19.toold.v1.ShutdownRequest\x1a\x1a.toold.v1.ShutdownResponse\x12>\n\x07Upgrade\x12\x18.toold.v1.UpgradeRequest\x1a\x19.toold.v1.UpgradeResponseB-Z+github.com/toold/toold/gen/toold/v1;tooldv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toold.v1.daemon_pb2', globals())
@@ -29,33 +29,35 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _GETINFOREQUEST._serialized_start=167
   _GETINFOREQUEST._serialized_end=183
   _GETINFORESPONSE._serialized_start=186
-  _GETINFORESPONSE._serialized_end=713
-  _HEALTH._serialized_start=715
-  _HEALTH._serialized_end=831
-  _PHASETIME._serialized_start=833
-  _PHASETIME._serialized_end=954
-  _SEARCHMEMORY._serialized_start=956
-  _SEARCHMEMORY._serialized_end=1080
-  _LISTENER._serialized_start=1082
-  _LISTENER._serialized_end=1122
-  _LIMITS._serialized_start=1125
-  _LIMITS._serialized_end=1357
-  _EXPLAINREQUEST._serialized_start=1359
-  _EXPLAINREQUEST._serialized_end=1483
-  _EXPLAINRESPONSE._serialized_start=1486
-  _EXPLAINRESPONSE._serialized_end=1928
-  _OPENDASHBOARDREQUEST._serialized_start=1930
-  _OPENDASHBOARDREQUEST._serialized_end=1952
-  _OPENDASHBOARDRESPONSE._serialized_start=1954
-  _OPENDASHBOARDRESPONSE._serialized_end=2004
-  _SHUTDOWNREQUEST._serialized_start=2006
-  _SHUTDOWNREQUEST._serialized_end=2053
-  _SHUTDOWNRESPONSE._serialized_start=2055
-  _SHUTDOWNRESPONSE._serialized_end=2073
-  _UPGRADEREQUEST._serialized_start=2075
-  _UPGRADEREQUEST._serialized_end=2152
-  _UPGRADERESPONSE._serialized_start=2154
-  _UPGRADERESPONSE._serialized_end=2213
-  _DAEMONSERVICE._serialized_start=2216
-  _DAEMONSERVICE._serialized_end=2572
+  _GETINFORESPONSE._serialized_end=753
+  _SERVERCOUNT._serialized_start=755
+  _SERVERCOUNT._serialized_end=812
+  _HEALTH._serialized_start=814
+  _HEALTH._serialized_end=930
+  _PHASETIME._serialized_start=932
+  _PHASETIME._serialized_end=1053
+  _SEARCHMEMORY._serialized_start=1055
+  _SEARCHMEMORY._serialized_end=1179
+  _LISTENER._serialized_start=1181
+  _LISTENER._serialized_end=1221
+  _LIMITS._serialized_start=1224
+  _LIMITS._serialized_end=1456
+  _EXPLAINREQUEST._serialized_start=1458
+  _EXPLAINREQUEST._serialized_end=1582
+  _EXPLAINRESPONSE._serialized_start=1585
+  _EXPLAINRESPONSE._serialized_end=2027
+  _OPENDASHBOARDREQUEST._serialized_start=2029
+  _OPENDASHBOARDREQUEST._serialized_end=2051
+  _OPENDASHBOARDRESPONSE._serialized_start=2053
+  _OPENDASHBOARDRESPONSE._serialized_end=2103
+  _SHUTDOWNREQUEST._serialized_start=2105
+  _SHUTDOWNREQUEST._serialized_end=2152
+  _SHUTDOWNRESPONSE._serialized_start=2154
+  _SHUTDOWNRESPONSE._serialized_end=2172
+  _UPGRADEREQUEST._serialized_start=2174
+  _UPGRADEREQUEST._serialized_end=2251
+  _UPGRADERESPONSE._serialized_start=2253
+  _UPGRADERESPONSE._serialized_end=2312
+  _DAEMONSERVICE._serialized_start=2315
+  _DAEMONSERVICE._serialized_end=2671
 # @@protoc_insertion_point(module_scope)

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toold/v1/daemon.proto.
  */
 export const file_toold_v1_daemon: GenFile = /*@__PURE__*/
-  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0Io8ECg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNEiAKBmhlYWx0aBgYIAEoCzIQLnRvb2xkLnYxLkhlYWx0aBIRCglzdGF0ZV9kaXIYGSABKAkidAoGSGVhbHRoEhgKEGNhbGxzX3Blcl9zZWNvbmQYASABKAESIwoGcGhhc2VzGAIgAygLMhMudG9vbGQudjEuUGhhc2VUaW1lEhQKDG1lbW9yeV9ieXRlcxgDIAEoBBIVCg1qb3VybmFsX2J5dGVzGAQgASgEInkKCVBoYXNlVGltZRINCgVwaGFzZRgBIAEoCRINCgVjYWxscxgCIAEoDRImCgNwNTAYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoDcDk5GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInwKDFNlYXJjaE1lbW9yeRINCgVmaWxlcxgBIAEoBBITCgtkaXJlY3RvcmllcxgCIAEoBBISCgp0ZXh0X2J5dGVzGAMgASgEEg0KBWJ5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEhAKCGJ1aWxkaW5nGAYgASgIIigKCExpc3RlbmVyEg8KB2FkZHJlc3MYASABKAkSCwoDdGxzGAIgASgIIugBCgZMaW1pdHMSGQoRbWF4X3J1bm5pbmdfY2FsbHMYASABKA0SEgoKb3Blbl9jYWxscxgCIAEoDRIQCghzZXNzaW9ucxgDIAEoDRIoCgVkcmFpbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzZXNzaW9uX2lkbGUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMb3V0cHV0X2J5dGVzGAYgASgEEiwKCWlkbGVfZXhpdBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJ8Cg5FeHBsYWluUmVxdWVzdBIjCgh0b29sX3VzZRgBIAEoCzIRLnRvb2xkLnYxLlRvb2xVc2USEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVyb290cxgDIAMoCRIiCgdvcHRpb25zGAQgASgLMhEudG9vbGQudjEuT3B0aW9ucyK6AwoPRXhwbGFpblJlc3BvbnNlEg0KBXZhbGlkGAEgASgIEh4KBWVycm9yGAIgASgLMg8udG9vbGQudjEuRXJyb3ISEgoKY29uY3VycmVudBgDIAEoCBIRCglyZWFkX29ubHkYBCABKAgSHgoFbGV2ZWwYBSABKA4yDy50b29sZC52MS5MZXZlbBIkCghkZWNpc2lvbhgGIAEoDjISLnRvb2xkLnYxLkRlY2lzaW9uEg8KB3JlYXNvbnMYByADKAkSIQoHZ3JvdW5kcxgIIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBIpCgtzdWdnZXN0aW9ucxgJIAMoCzIULnRvb2xkLnYxLlN1Z2dlc3Rpb24SMQoPcGVybWlzc2lvbl9tb2RlGAogASgOMhgudG9vbGQudjEuUGVybWlzc2lvbk1vZGUSDwoHZWZmZWN0cxgLIAMoCRIQCgh3YXJuaW5ncxgMIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYDiADKAsyES50b29sZC52MS5XYXJuaW5nEioKC2NvbmZpbmVtZW50GA0gASgLMhUudG9vbGQudjEuQ29uZmluZW1lbnQiFgoUT3BlbkRhc2hib2FyZFJlcXVlc3QiMgoVT3BlbkRhc2hib2FyZFJlc3BvbnNlEgsKA3VybBgBIAEoCRIMCgRjb2RlGAIgASgJIi8KD1NodXRkb3duUmVxdWVzdBILCgNub3cYASABKAgSDwoHaWZfaWRsZRgCIAEoCCISChBTaHV0ZG93blJlc3BvbnNlIk0KDlVwZ3JhZGVSZXF1ZXN0EicKBHdhaXQYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKc3RvcF90YXNrcxgCIAEoCCI7Cg9VcGdyYWRlUmVzcG9uc2USEwoLb2xkX3ZlcnNpb24YASABKAkSEwoLbmV3X3ZlcnNpb24YAiABKAky5AIKDURhZW1vblNlcnZpY2USPgoHR2V0SW5mbxIYLnRvb2xkLnYxLkdldEluZm9SZXF1ZXN0GhkudG9vbGQudjEuR2V0SW5mb1Jlc3BvbnNlEj4KB0V4cGxhaW4SGC50b29sZC52MS5FeHBsYWluUmVxdWVzdBoZLnRvb2xkLnYxLkV4cGxhaW5SZXNwb25zZRJQCg1PcGVuRGFzaGJvYXJkEh4udG9vbGQudjEuT3BlbkRhc2hib2FyZFJlcXVlc3QaHy50b29sZC52MS5PcGVuRGFzaGJvYXJkUmVzcG9uc2USQQoIU2h1dGRvd24SGS50b29sZC52MS5TaHV0ZG93blJlcXVlc3QaGi50b29sZC52MS5TaHV0ZG93blJlc3BvbnNlEj4KB1VwZ3JhZGUSGC50b29sZC52MS5VcGdyYWRlUmVxdWVzdBoZLnRvb2xkLnYxLlVwZ3JhZGVSZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
+  fileDesc("ChV0b29sZC92MS9kYWVtb24ucHJvdG8SCHRvb2xkLnYxIhAKDkdldEluZm9SZXF1ZXN0IrcECg9HZXRJbmZvUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRILCgNwaWQYAiABKAUSKwoHc3RhcnRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmVhdHVyZXMYBCADKAkSFAoMZGVmYXVsdF9yb290GAUgASgJEiYKB3NhbmRib3gYBiABKA4yFS50b29sZC52MS5TYW5kYm94VGllchITCgtub3RfY292ZXJlZBgHIAMoCRINCgVlcG9jaBgIIAEoCRIQCghzZXNzaW9ucxgJIAEoDRIVCg1ydW5uaW5nX2NhbGxzGAogASgNEhAKCHdhcm5pbmdzGAsgAygJEioKD3dhcm5pbmdfZGV0YWlscxgNIAMoCzIRLnRvb2xkLnYxLldhcm5pbmcSIAoGbGltaXRzGAwgASgLMhAudG9vbGQudjEuTGltaXRzEiUKCWxpc3RlbmVycxgUIAMoCzISLnRvb2xkLnYxLkxpc3RlbmVyEhEKCXByaW5jaXBhbBgVIAEoCRItCg1zZWFyY2hfbWVtb3J5GBYgASgLMhYudG9vbGQudjEuU2VhcmNoTWVtb3J5EhYKDndhaXRpbmdfc2hlbGxzGBcgASgNEiAKBmhlYWx0aBgYIAEoCzIQLnRvb2xkLnYxLkhlYWx0aBIRCglzdGF0ZV9kaXIYGSABKAkSJgoHc2VydmVycxgaIAMoCzIVLnRvb2xkLnYxLlNlcnZlckNvdW50IjkKC1NlcnZlckNvdW50EgwKBGtpbmQYASABKAkSDQoFc3RhdGUYAiABKAkSDQoFY291bnQYAyABKA0idAoGSGVhbHRoEhgKEGNhbGxzX3Blcl9zZWNvbmQYASABKAESIwoGcGhhc2VzGAIgAygLMhMudG9vbGQudjEuUGhhc2VUaW1lEhQKDG1lbW9yeV9ieXRlcxgDIAEoBBIVCg1qb3VybmFsX2J5dGVzGAQgASgEInkKCVBoYXNlVGltZRINCgVwaGFzZRgBIAEoCRINCgVjYWxscxgCIAEoDRImCgNwNTAYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoDcDk5GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInwKDFNlYXJjaE1lbW9yeRINCgVmaWxlcxgBIAEoBBITCgtkaXJlY3RvcmllcxgCIAEoBBISCgp0ZXh0X2J5dGVzGAMgASgEEg0KBWJ5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEhAKCGJ1aWxkaW5nGAYgASgIIigKCExpc3RlbmVyEg8KB2FkZHJlc3MYASABKAkSCwoDdGxzGAIgASgIIugBCgZMaW1pdHMSGQoRbWF4X3J1bm5pbmdfY2FsbHMYASABKA0SEgoKb3Blbl9jYWxscxgCIAEoDRIQCghzZXNzaW9ucxgDIAEoDRIoCgVkcmFpbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzZXNzaW9uX2lkbGUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFAoMb3V0cHV0X2J5dGVzGAYgASgEEiwKCWlkbGVfZXhpdBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJ8Cg5FeHBsYWluUmVxdWVzdBIjCgh0b29sX3VzZRgBIAEoCzIRLnRvb2xkLnYxLlRvb2xVc2USEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVyb290cxgDIAMoCRIiCgdvcHRpb25zGAQgASgLMhEudG9vbGQudjEuT3B0aW9ucyK6AwoPRXhwbGFpblJlc3BvbnNlEg0KBXZhbGlkGAEgASgIEh4KBWVycm9yGAIgASgLMg8udG9vbGQudjEuRXJyb3ISEgoKY29uY3VycmVudBgDIAEoCBIRCglyZWFkX29ubHkYBCABKAgSHgoFbGV2ZWwYBSABKA4yDy50b29sZC52MS5MZXZlbBIkCghkZWNpc2lvbhgGIAEoDjISLnRvb2xkLnYxLkRlY2lzaW9uEg8KB3JlYXNvbnMYByADKAkSIQoHZ3JvdW5kcxgIIAMoCzIQLnRvb2xkLnYxLkdyb3VuZBIpCgtzdWdnZXN0aW9ucxgJIAMoCzIULnRvb2xkLnYxLlN1Z2dlc3Rpb24SMQoPcGVybWlzc2lvbl9tb2RlGAogASgOMhgudG9vbGQudjEuUGVybWlzc2lvbk1vZGUSDwoHZWZmZWN0cxgLIAMoCRIQCgh3YXJuaW5ncxgMIAMoCRIqCg93YXJuaW5nX2RldGFpbHMYDiADKAsyES50b29sZC52MS5XYXJuaW5nEioKC2NvbmZpbmVtZW50GA0gASgLMhUudG9vbGQudjEuQ29uZmluZW1lbnQiFgoUT3BlbkRhc2hib2FyZFJlcXVlc3QiMgoVT3BlbkRhc2hib2FyZFJlc3BvbnNlEgsKA3VybBgBIAEoCRIMCgRjb2RlGAIgASgJIi8KD1NodXRkb3duUmVxdWVzdBILCgNub3cYASABKAgSDwoHaWZfaWRsZRgCIAEoCCISChBTaHV0ZG93blJlc3BvbnNlIk0KDlVwZ3JhZGVSZXF1ZXN0EicKBHdhaXQYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKc3RvcF90YXNrcxgCIAEoCCI7Cg9VcGdyYWRlUmVzcG9uc2USEwoLb2xkX3ZlcnNpb24YASABKAkSEwoLbmV3X3ZlcnNpb24YAiABKAky5AIKDURhZW1vblNlcnZpY2USPgoHR2V0SW5mbxIYLnRvb2xkLnYxLkdldEluZm9SZXF1ZXN0GhkudG9vbGQudjEuR2V0SW5mb1Jlc3BvbnNlEj4KB0V4cGxhaW4SGC50b29sZC52MS5FeHBsYWluUmVxdWVzdBoZLnRvb2xkLnYxLkV4cGxhaW5SZXNwb25zZRJQCg1PcGVuRGFzaGJvYXJkEh4udG9vbGQudjEuT3BlbkRhc2hib2FyZFJlcXVlc3QaHy50b29sZC52MS5PcGVuRGFzaGJvYXJkUmVzcG9uc2USQQoIU2h1dGRvd24SGS50b29sZC52MS5TaHV0ZG93blJlcXVlc3QaGi50b29sZC52MS5TaHV0ZG93blJlc3BvbnNlEj4KB1VwZ3JhZGUSGC50b29sZC52MS5VcGdyYWRlUmVxdWVzdBoZLnRvb2xkLnYxLlVwZ3JhZGVSZXNwb25zZUItWitnaXRodWIuY29tL3Rvb2xkL3Rvb2xkL2dlbi90b29sZC92MTt0b29sZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_toold_v1_event, file_toold_v1_options, file_toold_v1_tool]);
 
 /**
  * It has no fields.
@@ -173,6 +173,13 @@ export type GetInfoResponse = Message<"toold.v1.GetInfoResponse"> & {
    * @generated from field: string state_dir = 25;
    */
   stateDir: string;
+
+  /**
+   * The MCP servers and language servers of the caller's sessions that are not at rest, by kind and state. None from gateways and older daemons.
+   *
+   * @generated from field: repeated toold.v1.ServerCount servers = 26;
+   */
+  servers: ServerCount[];
 };
 
 /**
@@ -181,6 +188,41 @@ export type GetInfoResponse = Message<"toold.v1.GetInfoResponse"> & {
  */
 export const GetInfoResponseSchema: GenMessage<GetInfoResponse> = /*@__PURE__*/
   messageDesc(file_toold_v1_daemon, 1);
+
+/**
+ * How many servers are in a state. One that several sessions share counts once for each.
+ *
+ * @generated from message toold.v1.ServerCount
+ */
+export type ServerCount = Message<"toold.v1.ServerCount"> & {
+  /**
+   * "mcp" or "language".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * As Server.state.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Above 0.
+   *
+   * @generated from field: uint32 count = 3;
+   */
+  count: number;
+};
+
+/**
+ * Describes the message toold.v1.ServerCount.
+ * Use `create(ServerCountSchema)` to create a new message.
+ */
+export const ServerCountSchema: GenMessage<ServerCount> = /*@__PURE__*/
+  messageDesc(file_toold_v1_daemon, 2);
 
 /**
  * How the daemon does, for all principals together.
@@ -222,7 +264,7 @@ export type Health = Message<"toold.v1.Health"> & {
  * Use `create(HealthSchema)` to create a new message.
  */
 export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 2);
+  messageDesc(file_toold_v1_daemon, 3);
 
 /**
  * What calls have spent in a phase.
@@ -264,7 +306,7 @@ export type PhaseTime = Message<"toold.v1.PhaseTime"> & {
  * Use `create(PhaseTimeSchema)` to create a new message.
  */
 export const PhaseTimeSchema: GenMessage<PhaseTime> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 3);
+  messageDesc(file_toold_v1_daemon, 4);
 
 /**
  * What Grep and Glob remember of earlier searches, for all principals together.
@@ -320,7 +362,7 @@ export type SearchMemory = Message<"toold.v1.SearchMemory"> & {
  * Use `create(SearchMemorySchema)` to create a new message.
  */
 export const SearchMemorySchema: GenMessage<SearchMemory> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 4);
+  messageDesc(file_toold_v1_daemon, 5);
 
 /**
  * One place where the daemon listens.
@@ -348,7 +390,7 @@ export type Listener = Message<"toold.v1.Listener"> & {
  * Use `create(ListenerSchema)` to create a new message.
  */
 export const ListenerSchema: GenMessage<Listener> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 5);
+  messageDesc(file_toold_v1_daemon, 6);
 
 /**
  * The limits in force.
@@ -411,7 +453,7 @@ export type Limits = Message<"toold.v1.Limits"> & {
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 6);
+  messageDesc(file_toold_v1_daemon, 7);
 
 /**
  * A call to judge.
@@ -453,7 +495,7 @@ export type ExplainRequest = Message<"toold.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 7);
+  messageDesc(file_toold_v1_daemon, 8);
 
 /**
  * The derivation.
@@ -565,7 +607,7 @@ export type ExplainResponse = Message<"toold.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 8);
+  messageDesc(file_toold_v1_daemon, 9);
 
 /**
  * It has no fields.
@@ -580,7 +622,7 @@ export type OpenDashboardRequest = Message<"toold.v1.OpenDashboardRequest"> & {
  * Use `create(OpenDashboardRequestSchema)` to create a new message.
  */
 export const OpenDashboardRequestSchema: GenMessage<OpenDashboardRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 9);
+  messageDesc(file_toold_v1_daemon, 10);
 
 /**
  * Where the dashboard is.
@@ -608,7 +650,7 @@ export type OpenDashboardResponse = Message<"toold.v1.OpenDashboardResponse"> & 
  * Use `create(OpenDashboardResponseSchema)` to create a new message.
  */
 export const OpenDashboardResponseSchema: GenMessage<OpenDashboardResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 10);
+  messageDesc(file_toold_v1_daemon, 11);
 
 /**
  * When to end.
@@ -636,7 +678,7 @@ export type ShutdownRequest = Message<"toold.v1.ShutdownRequest"> & {
  * Use `create(ShutdownRequestSchema)` to create a new message.
  */
 export const ShutdownRequestSchema: GenMessage<ShutdownRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 11);
+  messageDesc(file_toold_v1_daemon, 12);
 
 /**
  * The daemon is ending.
@@ -651,7 +693,7 @@ export type ShutdownResponse = Message<"toold.v1.ShutdownResponse"> & {
  * Use `create(ShutdownResponseSchema)` to create a new message.
  */
 export const ShutdownResponseSchema: GenMessage<ShutdownResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 12);
+  messageDesc(file_toold_v1_daemon, 13);
 
 /**
  * When to upgrade.
@@ -680,7 +722,7 @@ export type UpgradeRequest = Message<"toold.v1.UpgradeRequest"> & {
  * Use `create(UpgradeRequestSchema)` to create a new message.
  */
 export const UpgradeRequestSchema: GenMessage<UpgradeRequest> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 13);
+  messageDesc(file_toold_v1_daemon, 14);
 
 /**
  * The daemon is about to go on as the installed program.
@@ -708,7 +750,7 @@ export type UpgradeResponse = Message<"toold.v1.UpgradeResponse"> & {
  * Use `create(UpgradeResponseSchema)` to create a new message.
  */
 export const UpgradeResponseSchema: GenMessage<UpgradeResponse> = /*@__PURE__*/
-  messageDesc(file_toold_v1_daemon, 14);
+  messageDesc(file_toold_v1_daemon, 15);
 
 /**
  * The daemon itself.

@@ -864,7 +864,8 @@ export type Server = Message<"toold.v1.Server"> & {
   origin: string;
 
   /**
-   * "starting", "ready", "restarting" or "failed".
+   * "not_started" (the first call starts it), "starting", "ready" (it runs), "restarting", "failed", or "idle_stopped" (no call has
+   * used it for a while; the next one starts it). A client treats another state like "starting".
    *
    * @generated from field: string state = 4;
    */
