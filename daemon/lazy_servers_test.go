@@ -279,7 +279,9 @@ func TestSlowServer(t *testing.T) {
 // TestIdleServersRest: a session whose servers were stopped, since nothing used them, rests. Its next call starts one.
 func TestIdleServersRest(t *testing.T) {
 	f := newFleet(t, 2, `, "limits": {"mcp_idle": "1ms"}`)
-	f.d.SetRest(time.Millisecond)
+	f.stop()
+	f.rest = time.Millisecond
+	f.start()
 	for n := range 2 {
 		c := f.join("first", free())
 		c.use(fmt.Sprint(n), "mcp__kit1__look", `{}`)
