@@ -84,14 +84,7 @@ func (c *catalog) refreshedPool(options *tooldv1.Options) *pool.Pool {
 	return c.pool(options)
 }
 
-// refreshTools changes what comes and goes, and notifies clients when they have other tools by
-// that. It must not be called inside an update.
-func (h *toolHost) refreshTools(change func(*dynamicTools)) {
-	h.s.update(func(its *state) { its.toolset.changeDynamic(change) })
-	h.announceTools()
-}
-
-// changeDynamic does the first half.
+// changeDynamic changes what comes and goes. Clients are notified by announceTools.
 func (t *toolset) changeDynamic(change func(*dynamicTools)) {
 	next := *t.dynamic
 	change(&next)

@@ -322,10 +322,13 @@ func TestRestartAdvice(t *testing.T) {
 
 // TestServersText: the states of servers are in words that a person reads.
 func TestServersText(t *testing.T) {
-	info := &tooldv1.GetInfoResponse{Servers: []*tooldv1.ServerCount{
-		{Kind: "mcp", State: "not_started", Count: 4}, {Kind: "mcp", State: "ready", Count: 1}, {Kind: "mcp", State: "idle_stopped", Count: 2},
-		{Kind: "language", State: "failed", Count: 1},
-	}}
+	info := &tooldv1.GetInfoResponse{}
+	for _, of := range []struct {
+		kind, state string
+		count       uint32
+	}{{"mcp", "not_started", 4}, {"mcp", "ready", 1}, {"mcp", "idle_stopped", 2}, {"language", "failed", 1}} {
+		info.Servers = append(info.Servers, &tooldv1.ServerCount{Kind: of.kind, State: of.state, Count: of.count})
+	}
 	const want = "4 MCP servers not started, 1 MCP server running, 2 MCP servers idle-stopped, 1 language server failed"
 	if got := serversText(info); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -46,7 +46,7 @@ func TestIdleTime(t *testing.T) {
 		if s.stopped() {
 			t.Error("it counts as stopped")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		runs(false)
 		if s.status.State != IdleStopped || !s.rests() || len(s.wake) != 0 {
 			t.Errorf("its state is %s, and it would start again: %d", s.status.State, len(s.wake))
