@@ -79,7 +79,7 @@ func (x *daemonServer) GetInfo(ctx context.Context, _ *tooldv1.GetInfoRequest) (
 		info.StateDir = convert.Clean(d.StateDir)
 	}
 	info.Health = d.healthNow()
-	for _, of := range d.countServers(func(s *session) bool { return s.meta.owner() == principalOf(ctx) }) {
+	for _, of := range countServers(slices.DeleteFunc(d.sessions.all(), func(s *session) bool { return s.meta.owner() != principalOf(ctx) })) {
 		if of.count > 0 {
 			info.Servers = append(info.Servers, &tooldv1.ServerCount{Kind: of.Kind, State: of.State, Count: uint32(of.count)})
 		}

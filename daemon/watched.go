@@ -151,7 +151,7 @@ func (d *Daemon) countRPC() []grpc.ServerOption {
 // metricState returns what the metrics show of the present. States that nothing is in are there too.
 func (d *Daemon) metricState() telemetry.State {
 	now := telemetry.State{Journal: sizeOf(d.inState("journal")), Servers: map[telemetry.Server]int{}, Gate: d.shares.host.Load()}
-	for _, of := range d.countServers(func(*session) bool { return true }) {
+	for _, of := range countServers(d.sessions.all()) {
 		now.Servers[of.Server] = of.count
 	}
 	attached, detached := 0, 0
@@ -180,9 +180,9 @@ type serverCount struct {
 	count int
 }
 
-// countServers counts the servers of some sessions, once for each session that uses them. States that
-// none is in are there too.
-func (d *Daemon) countServers(of func(*session) bool) (counts []serverCount) {
+// countServers counts the servers of sessions, once for each session that uses them. States that none
+// is in are there too.
+func countServers(sessions []*session) (counts []serverCount) {
 	for _, state := range mcp.States {
 		counts = append(counts, serverCount{Server: telemetry.Server{Kind: "mcp", State: string(state)}})
 	}
@@ -194,10 +194,7 @@ func (d *Daemon) countServers(of func(*session) bool) (counts []serverCount) {
 			counts[i].count++
 		}
 	}
-	for _, s := range d.sessions.all() {
-		if !of(s) {
-			continue
-		}
+	for _, s := range sessions {
 		for _, server := range s.tools.servers.Servers() {
 			add("mcp", string(server.State))
 		}
