@@ -153,13 +153,16 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 				elsewhere = p.Turn
 			}
 		}
+		meant := func(b mirror.RolledBack) bool { // and newer than what is kept
+			return b.ToolUseID == point.ToolUseId && (r.request.CallTurn == nil || b.Turn == r.request.GetCallTurn()) && (from == 0 || b.Turn > history[from-1].Turn)
+		}
+		if err := r.rolledBack("tool_use_id", meant); err != nil {
+			return 0, err
+		}
 		if from == 0 && elsewhere > 0 {
 			return 0, otherTurn("call_turn", point.ToolUseId, elsewhere, r.request.GetCallTurn())
 		}
 		if from == 0 {
-			if err := r.rolledBack("tool_use_id", func(b mirror.RolledBack) bool { return b.ToolUseID == point.ToolUseId }); err != nil {
-				return 0, err
-			}
 			return 0, apierror.NotFoundf("unknown_checkpoint", "tool_use_id", "Session %q has no call %q that has changed a file, as far as that is kept. Name another call, or a turn.", r.of, convert.Short(point.ToolUseId))
 		}
 		from--
@@ -169,9 +172,8 @@ func (r *restore) point(history checkpoint.History) (from int, err error) {
 	return from, nil
 }
 
-// rolledBack returns why files cannot be put back to before a call that was rolled back and for which is
-// returns true; nil: there is none.
-func (r *restore) rolledBack(field string, is func(mirror.RolledBack) bool) error {
+// rolledBack returns the error of an undo of a call that was rolled back, if meant returns true for one; nil: there is none.
+func (r *restore) rolledBack(field string, meant func(mirror.RolledBack) bool) error {
 	log, err := r.daemon.journal.Log(r.of)
 	if err != nil {
 		return journalRefusal(err)
@@ -185,7 +187,7 @@ func (r *restore) rolledBack(field string, is func(mirror.RolledBack) bool) erro
 		if err := json.Unmarshal(text, &b); err != nil {
 			return apierror.New(codes.Internal, "checkpoint_failed", "A call that was rolled back cannot be read: %v.", err)
 		}
-		if is(b) {
+		if meant(b) {
 			return apierror.Preconditionf("rolled_back", field, "What call %q of turn %d had changed is gone already, so there is nothing to undo: %s Name a call or turn that ListCheckpoints lists.", convert.Short(b.ToolUseID), b.Turn, b.Reason)
 		}
 	}

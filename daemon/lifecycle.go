@@ -343,6 +343,7 @@ func (s *session) finish(cause error) bool {
 
 // halt stops everything of a session that is marked as stopping.
 func (s *session) halt(cause error) {
+	s.intake.pause.clientBack() // no timer outlives the session; its queue is closed next
 	s.queue.Close(cause)
 	s.cancel(cause)
 	_ = s.queue.Wait(context.Background())

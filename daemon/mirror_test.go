@@ -106,6 +106,8 @@ func TestMirrorGoesFirst(t *testing.T) {
 	want(t, codesOf(again.events), []string{"bypass_mode", "node_lost"})
 	_, err = successor.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{SessionId: "s", Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "first"}})
 	refused(t, err, codes.FailedPrecondition, "rolled_back")
+	_, err = successor.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{SessionId: "s", CallTurn: new(uint64(1)), Point: &tooldv1.RestoreRequest_ToolUseId{ToolUseId: "first"}})
+	refused(t, err, codes.FailedPrecondition, "rolled_back")
 	_, err = successor.sessions().Restore(t.Context(), &tooldv1.RestoreRequest{SessionId: "s", Point: &tooldv1.RestoreRequest_Turn{Turn: 1}})
 	refused(t, err, codes.FailedPrecondition, "rolled_back")
 	for _, tells := range []bool{true, false} { // once

@@ -9,20 +9,20 @@ import (
 // again when both are over.
 type pause struct {
 	set     func(paused bool) // the queue's
-	mu      sync.Mutex        // held while the queue is told, so that it is told in order
+	mu      sync.Mutex        // held while the queue's pause is set, so that the last one counts
 	upgrade bool
 	client  *time.Timer // ends the wait for the client; nil: none is awaited
 }
 
-// tell has the queue know. mu is locked.
-func (p *pause) tell() { p.set(p.upgrade || p.client != nil) }
+// apply sets the queue's pause. mu is held.
+func (p *pause) apply() { p.set(p.upgrade || p.client != nil) }
 
 // setUpgrade begins or ends the pause for an upgrade.
 func (p *pause) setUpgrade(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.upgrade = on
-	p.tell()
+	p.apply()
 }
 
 // awaitClient begins the pause for the client that the program before had. It ends after that time at the latest.
@@ -30,7 +30,7 @@ func (p *pause) awaitClient(atMost time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.client = time.AfterFunc(atMost, p.clientBack)
-	p.tell()
+	p.apply()
 }
 
 // clientBack ends the pause for the client.
@@ -40,7 +40,7 @@ func (p *pause) clientBack() {
 	if p.client != nil {
 		p.client.Stop()
 		p.client = nil
-		p.tell()
+		p.apply()
 	}
 }
 

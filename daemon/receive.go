@@ -230,7 +230,12 @@ func (i *intake) cancel(m *tooldv1.Cancel) {
 	}
 	var key string
 	var known bool
-	i.s.update(func(its *state) { key, known = its.ledger.earlier(m.GetTurnId(), id), its.ledger.byID[id] != "" })
+	i.s.update(func(its *state) {
+		key, known = its.ledger.earlier(m.GetTurnId(), id), its.ledger.byID[id] != ""
+		if t := its.ledger.turnNamed(m.GetTurnId()); key == "" && t != nil { // events of a call that is part of another have that one's turn
+			key, _ = its.ledger.named(i.s.name, id, &t.number)
+		}
+	})
 	switch {
 	case key != "":
 		i.cancelCall(key, cause)

@@ -239,7 +239,8 @@ func confirms(event *tooldv1.ExecuteResponse, request message) bool {
 		return inTurn(event, m.ToolUse.GetTurnId()) && (isAccepted || ended(event) == id)
 	case *tooldv1.ExecuteRequest_Cancel:
 		if id := m.Cancel.GetToolUseId(); id != "" {
-			return event.GetToolResult().GetToolUseId() == id
+			turn := m.Cancel.GetTurnId()
+			return event.GetToolResult().GetToolUseId() == id && (turn == "" || event.GetTurnId() == turn)
 		}
 		return turnEnds(m.Cancel.GetTurnId())
 	case *tooldv1.ExecuteRequest_EndTurn:

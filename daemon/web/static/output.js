@@ -6,6 +6,9 @@ import { ansi, bytes } from "./format.js";
 
 const kept = 200_000; // bytes that are held of one output
 
+// asked is stream, but a daemon that is not there now is asked again later.
+const asked = (...request) => stream(...request).catch((error) => { if (error.code !== 14) throw error; });
+
 // output shows the end of what a call prints until the call has ended or signal aborts, and adds nothing until there is something. It asks
 // again each half second while the page is seen: a request that waits for more would hold one of the browser's six connections.
 export async function output(box, its, signal) {
@@ -22,7 +25,7 @@ export async function output(box, its, signal) {
   for (let ended = false; !ended;) {
     const before = end;
     if (!document.hidden) {
-      await stream("ToolService/ReadOutput", { ...its, offset: String(end), last: String(kept) }, (m) => {
+      await asked("ToolService/ReadOutput", { ...its, offset: String(end), last: String(kept) }, (m) => {
         add(Number(m.offset ?? 0), Uint8Array.from(atob(m.data ?? ""), (c) => c.charCodeAt(0)));
         ended = Boolean(m.end);
       }, signal);
