@@ -68,9 +68,16 @@ func (m *mirrorServer) serve() {
 			return
 		}
 		conns.Go(func() {
-			defer context.AfterFunc(m.open, func() { _ = conn.Close() })()
-			_ = mirror.ServeConn(conn, m.store) // the daemon connects again if it can
-			_ = conn.Close()
+			hangUp := func() { _ = conn.Close() }
+			defer context.AfterFunc(m.open, hangUp)()
+			_ = mirror.ServeConn(conn, func(request *tooldv1.AppendChangesRequest, payload []byte) error {
+				err := m.store(request, payload)
+				if err != nil {
+					hangUp() // no refusal either
+				}
+				return err
+			})
+			hangUp() // the daemon connects again if it can
 		})
 	}
 }
