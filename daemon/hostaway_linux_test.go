@@ -38,7 +38,7 @@ func TestHostSecret(t *testing.T) {
 func TestHostMemory(t *testing.T) {
 	g := gateTool()
 	h := prepare(t, g)
-	h.limit(`"host_running_calls": 9, "host_memory_reserve": 1000000000000000, "host_wait": "1500ms"`)
+	h.limit(`"host_running_calls": 9, "host_memory_reserve": 1000000000000000, "host_wait": "5s"`)
 	h.start()
 	other := h.join("other", free())
 	other.pass("busy", writes)

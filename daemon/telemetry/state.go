@@ -24,7 +24,7 @@ var (
 	callsRunning  = prometheus.NewDesc("toold_calls_running", "Calls whose turn has come and that have not ended.", nil, nil)
 	sessions      = prometheus.NewDesc("toold_sessions", "Sessions that are not closed, by state.", []string{"state"}, nil)
 	servers       = prometheus.NewDesc("toold_servers", "MCP servers and language servers of all sessions, by state.", []string{"kind", "state"}, nil)
-	gateRunning   = prometheus.NewDesc("toold_gate_running", "Calls of all sessions that the machine's gate has let through.", nil, nil)
+	gateRunning   = prometheus.NewDesc("toold_gate_running", "Calls of all sessions that have a place at the machine's gate.", nil, nil)
 	gateWaiting   = prometheus.NewDesc("toold_gate_waiting", "Calls that wait at the machine's gate, by what they wait for.", []string{"reason"}, nil)
 	gateRefused   = prometheus.NewDesc("toold_gate_refused_total", "Calls that have ended as host_busy, by what they waited for.", []string{"reason"}, nil)
 	journalBytes  = prometheus.NewDesc("toold_journal_bytes", "The size of the journal's files.", nil, nil)

@@ -46,12 +46,11 @@ const breath = time.Second
 // A Reason is what a call waits for.
 type Reason uint8
 
-// The reasons.
 const (
-	None Reason = iota
-	Slots
-	Memory
-	Pressure
+	None     Reason = iota // it does not wait
+	Slots                  // all places that it may have are taken
+	Memory                 // too little would stay available
+	Pressure               // programs wait for memory or processors; this only delays a call
 	reasons
 )
 
@@ -108,7 +107,7 @@ func (g *Gate) Enter(session, key string) *Pass {
 	}
 	now := time.Now()
 	p.like = g.likes.of(key)
-	g.sort(now)
+	g.reclassify(now)
 	if len(g.line) == 0 && g.obstacle(p, now) == None {
 		g.letIn(p, now)
 		return p
@@ -134,7 +133,7 @@ func (g *Gate) kindOf(p *Pass, now time.Time) kind {
 }
 
 // obstacle returns why the call, which is the first of its kind, cannot be admitted now. If nothing is inside it
-// always can, so that the gate never stays shut. mu is held.
+// always can, so that the gate never stays shut; an ordinary one waits for memory only beside others. mu is held.
 func (g *Gate) obstacle(p *Pass, now time.Time) Reason {
 	if len(g.inside) == 0 {
 		return None
@@ -144,7 +143,7 @@ func (g *Gate) obstacle(p *Pass, now time.Time) Reason {
 		if other.kind == k {
 			taken++
 		}
-		if now.Sub(other.since) < settling {
+		if now.Sub(other.began) < settling {
 			expected += other.like.expected()
 		}
 	}
@@ -152,8 +151,9 @@ func (g *Gate) obstacle(p *Pass, now time.Time) Reason {
 		return Slots
 	}
 	m := g.look(now)
+	alone := k == ordinary && taken == 0 // quick ones may come without an end
 	switch {
-	case m.Total > 0 && m.Available-expected < g.reserve():
+	case m.Total > 0 && m.Available-expected < g.reserve() && !alone:
 		return Memory
 	case k == quick || !m.isPressed():
 		return None
@@ -189,7 +189,7 @@ func (g *Gate) reserve() int64 {
 // admit admits those in front as long as there is room. One that has none keeps those of its kind behind it
 // waiting too, so that none starves. mu is held.
 func (g *Gate) admit(now time.Time) {
-	g.sort(now)
+	g.reclassify(now)
 	var first [kinds]*Pass
 	g.held = [kinds]Reason{}
 	for i := 0; i < len(g.line) && (first[ordinary] == nil || first[quick] == nil); {
@@ -213,8 +213,8 @@ func (g *Gate) admit(now time.Time) {
 	g.wake(first, now)
 }
 
-// sort makes those inside ordinary that have run for too long to be quick. mu is held.
-func (g *Gate) sort(now time.Time) {
+// reclassify makes those inside ordinary that have run for too long to be quick. mu is held.
+func (g *Gate) reclassify(now time.Time) {
 	for _, p := range g.inside {
 		if p.kind == quick && p.ran(now) >= g.config.Quick {
 			p.kind, p.judged = ordinary, true
@@ -265,7 +265,7 @@ func (g *Gate) retry() {
 
 // letIn lets a pass in that is not in the line any more. mu is held.
 func (g *Gate) letIn(p *Pass, now time.Time) {
-	p.state, p.kind, p.since = inside, g.kindOf(p, now), now
+	p.state, p.kind, p.began, p.since = inside, g.kindOf(p, now), now, now
 	p.like.inside++
 	g.inside = append(g.inside, p)
 	if p.in != nil {
@@ -309,12 +309,13 @@ func (g *Gate) Shut(cause error) {
 
 // A Load is how much is inside, and waits.
 type Load struct {
-	Slots, Inside int
-	Sessions      int             // of which something waits
-	Waiting       [reasons]int    // calls, by Reason
-	Refused       [reasons]uint64 // calls that have waited for too long, by Reason
-	Available     int64           // bytes of memory, when that was last looked at; 0: it is not known
-	Reserve       int64           // bytes of it that stay available
+	Slots     int             // as in Config
+	Inside    int             // calls with a place, of all kinds
+	Sessions  int             // of which something waits
+	Waiting   [reasons]int    // calls, by Reason
+	Refused   [reasons]uint64 // calls that have waited for too long, by Reason
+	Available int64           // bytes of memory, when that was last looked at; 0: it is not known
+	Reserve   int64           // bytes of it that stay available
 }
 
 // Queued returns how many calls wait.

@@ -3,7 +3,10 @@
 
 package gate
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // unknownPeak is what a call is expected to take in bytes before anything is known of the like of it. Ours.
 const unknownPeak = 128 << 20
@@ -60,7 +63,7 @@ func (t likes) of(key string) *like {
 			t.forget()
 		}
 		found = &like{left: time.Now()}
-		t[key] = found
+		t[strings.Clone(key)] = found // which may be a piece of a large one
 	}
 	found.used = time.Now()
 	return found

@@ -31,8 +31,8 @@ func (m *Machine) isPressed() bool {
 	return m.MemoryPressure >= muchMemoryPressure || m.ProcessorPressure >= muchProcessorPressure
 }
 
-// ReadMachine returns what the machine has left whose files are below root: "/" for this one. What cannot be read is
-// not known. The smaller of the machine's memory and that of the control groups (version 1 and 2) of this process
+// ReadMachine returns the memory and pressure of the machine whose /proc and /sys are below root: "/" for this one. What cannot be
+// read is not known. The smaller of the machine's memory and that of the control groups (version 1 and 2) of this process
 // counts.
 func ReadMachine(root string) Machine {
 	read := func(name string) []byte {
@@ -50,18 +50,18 @@ func ReadMachine(root string) Machine {
 		for dir := of[v.controller]; dir != ""; dir = above(dir) {
 			at := path.Join(v.mount, dir)
 			limit, found := parseBytes(read(path.Join(at, v.limit)))
-			if !found || limit >= m.Total {
+			if !found {
 				continue
 			}
 			used, _ := parseBytes(read(path.Join(at, v.usage)))
 			free := parseField(read(path.Join(at, "memory.stat")), v.cache)
-			m.Total, m.Available = limit, max(0, min(m.Available, limit-max(0, used-free)))
+			m.Total, m.Available = min(m.Total, limit), max(0, min(m.Available, limit-max(0, used-free)))
 		}
 	}
 	return m
 }
 
-// versions are where the versions of control groups have what. Of what a group uses, the kernel takes the cache of files
+// versions has for each version of control groups where a group's limit, usage and cache are. Of what a group uses, the kernel takes the cache of files
 // back that it counts as inactive before it would refuse memory.
 var versions = []struct{ controller, mount, limit, usage, cache string }{
 	{"", "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},

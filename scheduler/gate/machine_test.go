@@ -48,6 +48,10 @@ func TestReadMachine(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.stat": "inactive_file 5\ntotal_inactive_file 100000000\n",
 		}), Machine{Total: 2_000_000_000, Available: 200_000_000}},
 		{"version 1 without a limit", with(map[string]string{"sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "9223372036854771712\n"}), Machine{Total: 4_000_000_000, Available: 1_500_000_000}},
+		{"a group within one that others fill", map[string]string{
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/all/own\n", "sys/fs/cgroup/all/own/memory.max": "4000000000", "sys/fs/cgroup/all/own/memory.current": "1000000000",
+			"sys/fs/cgroup/all/memory.max": "6000000000", "sys/fs/cgroup/all/memory.current": "5900000000",
+		}, Machine{Total: 4_000_000_000, Available: 100_000_000}},
 		{"more used than allowed", map[string]string{
 			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000", "sys/fs/cgroup/memory.current": "2000",
 		}, Machine{Total: 1000}},

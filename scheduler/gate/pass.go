@@ -20,6 +20,7 @@ type Pass struct {
 
 	state  state
 	kind   kind          // of its place
+	began  time.Time     // when it was admitted
 	since  time.Time     // when it got its place, the last time
 	spent  time.Duration // that it had one before
 	ready  time.Time     // when only pressure began to keep it waiting; zero: it has not
@@ -53,8 +54,8 @@ func (p *Pass) Admitted() bool {
 // A Delay is what a pass waits for, and what the machine is like.
 type Delay struct {
 	Load
-	For      Reason
-	Expected int64 // bytes of memory that the call may take, by what the like of it took
+	For      Reason // what the pass waits for
+	Expected int64  // bytes of memory that the call may take, by what the like of it took
 }
 
 // Busy is the error of a pass whose patience has ended: what it waited for then.
@@ -122,7 +123,7 @@ func (p *Pass) runOut() error {
 	}
 	why := g.why(p)
 	if why == Pressure {
-		p.ready = p.came
+		p.ready = now.Add(-breath)
 		if why = g.obstacle(p, now); why == None {
 			g.remove(p)
 			g.letIn(p, now)
@@ -161,7 +162,7 @@ func (p *Pass) refuse(cause error) {
 // Away is called when the call begins to wait for something beside the machine, such as an answer of its user,
 // and back when it goes on. After a moment its place is free for others. When it goes on it has a place again at
 // once, even if all are taken: its processes exist already, and to wait would free nothing. Several may be called
-// at once.
+// at once. What else the call runs goes on meanwhile.
 func (p *Pass) Away() (back func()) {
 	if p == nil {
 		return func() {}
@@ -188,8 +189,9 @@ func (p *Pass) Away() (back func()) {
 // stepOut frees the place of the pass for a while. mu of the gate is held.
 func (p *Pass) stepOut() {
 	now := time.Now()
+	ran := p.ran(now)
 	if p.away++; p.away == 1 && p.state == inside {
-		p.spent = p.ran(now)
+		p.spent = ran
 		p.gate.takeOut(p)
 		p.gate.admit(now)
 	}
@@ -221,7 +223,7 @@ func (p *Pass) Took(peak int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	g.sort(now)
+	g.reclassify(now)
 	switch {
 	case p.judged:
 	case p.ran(now) < g.config.Quick:

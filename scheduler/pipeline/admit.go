@@ -76,7 +76,7 @@ func (o *order) leave() {
 // A machineLoad is what programs learn of what a call waits for.
 type machineLoad struct {
 	For       string  `json:"waits_for"` // slots, memory or pressure
-	Running   int     `json:"running"`   // calls of all sessions that the gate has let through
+	Running   int     `json:"running"`   // calls of all sessions with a place
 	Limit     int     `json:"limit"`
 	Waiting   int     `json:"waiting"`                   // calls of all sessions, this one too
 	Available int64   `json:"available_bytes,omitempty"` // of memory
@@ -114,12 +114,12 @@ func hostBusy(b *gate.Busy) error {
 func busyText(d *gate.Delay) string {
 	switch d.For {
 	case gate.Memory:
-		return fmt.Sprintf("It may take %d MB of memory, by what calls like it took before. %d MB are available, also for %d calls that run, and %d MB of it are to stay free (limits.host_memory_reserve).",
+		return fmt.Sprintf("It is expected to take %d MB of memory. %d MB are available, also for %d calls that run, and %d MB of it are to stay free (limits.host_memory_reserve).",
 			d.Expected/1e6, d.Available/1e6, d.Inside, d.Reserve/1e6)
 	case gate.Pressure:
 		return "Programs on the machine wait for memory or processors, which delays calls that start more of them, each by a second."
 	default:
-		return fmt.Sprintf("Of the calls that start programs and change something, %d run on the whole machine, and at most %d may at once, beside quick ones (limits.host_running_calls).", d.Inside, d.Slots)
+		return fmt.Sprintf("%d calls that start programs and change something run on the whole machine, and the places that this one may have are taken: %d for those that take long, as many for quick ones (limits.host_running_calls).", d.Inside, d.Slots)
 	}
 }
 
