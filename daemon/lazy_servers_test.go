@@ -37,7 +37,8 @@ func newFleet(t *testing.T, servers int, more string) *fleet {
 	f.name(more)
 	f.start()
 	f.join("first", nil)
-	f.offers("first", 0)
+	for f.offers("first", 0); slices.Contains(f.states("first"), "starting"); f.offers("first", 0) { // which waits for some time
+	}
 	if states := f.states("first"); len(states) != servers || slices.Contains(states, "not_started") {
 		t.Fatalf("the servers are %q", states)
 	}

@@ -60,6 +60,9 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if owner := view.Owner(); owner != "" && owner != u.node.Name && !view.Released() && u.node.Alive(owner) {
 		return nil, &OwnerError{owner}
 	}
+	if err := u.takeCalls(); err != nil {
+		return nil, err
+	}
 	if err := u.create(view); err != nil {
 		return nil, err
 	}

@@ -75,20 +75,18 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	var seen func(*relay.Frame) (*relay.Frame, error)
-	if method == tooldv1.ToolService_Execute_FullMethodName {
+	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, creation, method)
+	if err != nil {
+		n.Logger.Debug("an RPC was not accepted", zap.String("method", method), zap.Error(err))
+		return refusal(err)
+	}
+	if method == tooldv1.ToolService_Execute_FullMethodName { // not before: the session may be another node's
 		named, release, err := n.countSession(ctx, call)
 		if err != nil {
 			return err
 		}
 		defer release()
 		seen = named
-	}
-	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, creation, method)
-	if err != nil {
-		n.Logger.Debug("an RPC was not accepted", zap.String("method", method), zap.Error(err))
-		return refusal(err)
-	}
-	if method == tooldv1.ToolService_Execute_FullMethodName {
 		n.sessions.Add(1)
 		defer n.sessions.Add(-1)
 	}

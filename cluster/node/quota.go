@@ -25,25 +25,34 @@ import (
 // quotaRetry is when a client that was refused may try again: others release what they use at any time.
 const quotaRetry = 10 * time.Second
 
-// takeCalls takes from the principal's quota what the workspace's daemon may run at once, until release is called.
-func (u *unit) takeCalls() (release func(), err error) {
+// heldCalls are how many calls a workspace's daemon may run at once.
+type heldCalls struct {
+	most    int    // 0: the daemon's default
+	release func() // gives them back to the quota; nil: none are held
+}
+
+// takeCalls takes from the principal's quota what the workspace's daemon may run at once.
+func (u *unit) takeCalls() (err error) {
 	if u.node.Quota == nil {
-		return func() {}, nil
+		return nil
 	}
 	most := max(16, 4*runtime.NumCPU()) // as a daemon's default
-	u.calls, release, err = u.node.Quota.Calls(u.lost, u.w.Principal, most)
-	if err != nil {
-		return func() {}, err
+	u.calls.most, u.calls.release, err = u.node.Quota.Calls(u.lost, u.w.Principal, most)
+	return err
+}
+
+func (u *unit) releaseCalls() {
+	if u.calls.release != nil {
+		u.calls.release()
 	}
-	return release, nil
 }
 
 // callsLimit is that of the daemon's settings.
 func (u *unit) callsLimit() string {
-	if u.calls == 0 {
+	if u.calls.most == 0 {
 		return ""
 	}
-	return fmt.Sprintf(`, "max_running_calls": %d`, u.calls)
+	return fmt.Sprintf(`, "max_running_calls": %d`, u.calls.most)
 }
 
 // countSession counts the session of a stream, until release is called. named is called with each event of the daemon: the
@@ -85,7 +94,7 @@ func overQuota(err error) error {
 	if !is {
 		return nil
 	}
-	refused := apierror.New(codes.ResourceExhausted, "quota_exceeded", "Not taken: of your %v. Close some, or try again in %.0f s.", exceeded, quotaRetry.Seconds())
+	refused := apierror.New(codes.ResourceExhausted, "quota_exceeded", "Not taken: %v. Close some, or try again in %.0f s.", exceeded, quotaRetry.Seconds())
 	refused.Details = []protoadapt.MessageV1{
 		&errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{Subject: "principal", Description: exceeded.Error()}}},
 		&errdetails.RetryInfo{RetryDelay: durationpb.New(quotaRetry)},

@@ -18,7 +18,7 @@ import (
 // than the principal's quota has left, without which the workspace is not taken over.
 func TestQuota(t *testing.T) {
 	_, js := natstest.Connect(t, natstest.Start(t))
-	c := newCluster(t, "a")
+	c := newCluster(t, "a", "b")
 	accounts, err := quota.Open(t.Context(), js, 1, "a", quota.Amounts{Sessions: 1, Calls: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +35,19 @@ func TestQuota(t *testing.T) {
 	}
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a session too many: %v", err)
+	}
+	theirs, err := quota.Open(t.Context(), js, 1, "b", quota.Amounts{Sessions: 1, Calls: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	b := c.start("b", func(config *node.Config) { config.Quota = theirs })
+	other, err = tooldv1.NewToolServiceClient(b.conn).Execute(t.Context())
+	if err == nil {
+		_, err = other.Recv()
+	}
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("the node that does not own the workspace, with the quota in use: %v", err)
 	}
 	a.creates = metadata.Pairs(identity.SessionKey, "s")
 	again := a.attach(k.last)

@@ -45,7 +45,7 @@ type unit struct {
 
 	asks      func() (lease.Creation, error) // what its client wants it to be created with, if it is new
 	creation  lease.Creation                 // what it was created with; set when it is adopted
-	calls     int                            // how many may run at once; 0: the daemon's default
+	calls     heldCalls                      // from the principal's quota
 	lease     *lease.Lease
 	mirror    *mirrorServer
 	container *container.Container
@@ -104,12 +104,8 @@ func (u *unit) live() {
 		u.node.forget(u)
 		close(u.gone)
 	}()
-	release, err := u.takeCalls()
-	defer release()
-	if err == nil {
-		err = u.begin()
-	}
-	if err != nil {
+	defer u.releaseCalls()
+	if err := u.begin(); err != nil {
 		u.log.Warn("the workspace was not taken over", zap.Error(err))
 		u.node.counters.notTaken.Add(1)
 		u.failed = err

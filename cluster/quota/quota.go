@@ -48,18 +48,22 @@ type share struct {
 	Renewed time.Time `json:"renewed"`
 }
 
-// An Exceeded is returned for what would be more than a principal may use.
+// An Exceeded is the error of what a principal is refused since it has reached a limit.
 type Exceeded struct {
 	What  string // "sessions" or "calls"
 	Limit int
 }
 
 func (e *Exceeded) Error() string {
-	return fmt.Sprintf("%s there are %d in use in the whole cluster, which is as many as there may be", e.What, e.Limit)
+	return fmt.Sprintf("your limit of %d %s in the whole cluster is reached", e.Limit, e.What)
 }
 
 // Accounts are those of all principals, as one node uses them. Its methods are safe for concurrent use.
 type Accounts struct {
+	// Alive reports whether another node lives, as far as this one knows: what one holds that does not is free at once. Nil: all
+	// do. It is set before the accounts are used.
+	Alive func(node string) bool
+
 	bucket jetstream.KeyValue
 	node   string
 	limits Amounts
@@ -139,7 +143,7 @@ func (a *Accounts) take(ctx context.Context, name string, p *principal, grow fun
 		held := p.amounts()
 		free := Amounts{limits.Sessions - held.Sessions, limits.Calls - held.Calls}
 		for node, other := range account.Nodes {
-			if node != a.node {
+			if node != a.node && (a.Alive == nil || a.Alive(node)) {
 				free.Sessions, free.Calls = free.Sessions-other.Sessions, free.Calls-other.Calls
 			}
 		}

@@ -117,9 +117,14 @@ func TestLostNode(t *testing.T) {
 	_ = session(t, gone, "one")
 	gone.end() // it renews nothing any more
 	gone.loop.Wait()
+	a.end() // which reads the time
+	a.loop.Wait()
 	begun := time.Now()
 	a.now = func() time.Time { return begun.Add(lost - time.Second) }
 	refused(t, a, "two")
+	a.Alive = func(node string) bool { return node != "gone" }
+	session(t, a, "at once").Release()
+	a.Alive = nil
 	a.now = func() time.Time { return begun.Add(lost + time.Minute) }
 	_ = session(t, a, "two")
 }

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/journal"
 	"github.com/toold/toold/daemon/settings"
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/fs/pathname"
 )
@@ -115,12 +117,21 @@ func (d *doctor) checkSettings(now *settings.Settings, root string) {
 			d.note("MCP server "+s.Name, fault, fmt.Sprintf("%s: its command %s was not found, or cannot be executed", s.Origin, strings.Join(s.Written.Command[:1], "")), "install it, or correct the entry")
 		}
 	}
-	if servers := serversText(d.info); servers != "" {
-		d.note("servers", fine, servers, "")
-		before++
-	}
 	if len(d.found) == before {
 		d.note("settings", fine, terminal.Count(len(now.Lines()), "value"), "")
+	}
+	d.checkServers()
+}
+
+// checkServers looks at the servers that the daemon has.
+func (d *doctor) checkServers() {
+	text := serversText(d.info)
+	switch {
+	case text == "":
+	case slices.ContainsFunc(d.info.GetServers(), func(s *tooldv1.ServerCount) bool { return s.GetState() == "failed" && s.GetCount() > 0 }):
+		d.note("servers", warning, text, "the dashboard shows what is wrong with each")
+	default:
+		d.note("servers", fine, text, "")
 	}
 }
 

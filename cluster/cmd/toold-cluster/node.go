@@ -121,6 +121,7 @@ func (f *nodeFlags) run() error {
 		}); err != nil {
 			return err
 		}
+		settings.Quota.Alive = settings.Alive
 		defer settings.Quota.Close()
 	}
 	n, err := node.Open(settings)
