@@ -33,22 +33,39 @@ func (b asBuilt) Run() int {
 	if !underRace() || os.Getenv("TOOLD_RACE") != "" {
 		return b.m.Run()
 	}
-	dir, err := os.MkdirTemp("", "toold-built-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+	dir := os.Getenv(builtIn)
+	if dir == "" {
+		var err error
+		if dir, err = buildToold(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		defer os.RemoveAll(dir)
 	}
-	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "build", "-race=false", "-o", filepath.Join(dir, "toold"), ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "toold cannot be built: %v\n%s", err, out)
-		return 2
-	}
-	path := dir + string(filepath.ListSeparator) + os.Getenv("PATH")
-	if err := os.Setenv("PATH", path); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+	for name, value := range map[string]string{builtIn: dir, "PATH": dir + string(filepath.ListSeparator) + os.Getenv("PATH")} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
 	}
 	return b.m.Run()
+}
+
+// builtIn is the variable with the directory of the program that was built, for tests that run tests as another user.
+const builtIn = "TOOLD_TEST_PROGRAM"
+
+// buildToold builds the program in a directory of its own, which every user can read.
+func buildToold() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "toold-built-"); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users run what is there
+		return "", err
+	}
+	if out, err := exec.Command("go", "build", "-race=false", "-o", filepath.Join(dir, "toold"), ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("toold cannot be built: %w\n%s", err, out)
+	}
+	return dir, nil
 }
 
 // skip skips, but not where everything is to be run.
