@@ -160,7 +160,7 @@ func (y *yard) buildAll(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// build has one session build until over has ended, or once. What is refused is sent again when the refusal says so.
+// build has one session build until over has ended, or once. What is refused is sent again after the time that the refusal names.
 func (y *yard) build(ctx, over context.Context, number int) error {
 	link := *y.server
 	link.conn = y.links[number/sessionsPerLink]

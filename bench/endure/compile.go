@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// compile takes as much of a processor, and of memory, as it is told.
+// compile takes as much of a processor, and of memory, as its arguments name.
 func compile(args []string) error {
 	flags := flag.NewFlagSet("compile", flag.ContinueOnError)
 	cpu := flags.Duration("cpu", time.Second, "time of a processor")

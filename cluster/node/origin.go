@@ -187,7 +187,7 @@ func (u *unit) clone(ctx context.Context, c lease.Creation) error {
 	switch {
 	case git.Err() == nil:
 		return nil
-	case ctx.Err() != nil: // the node is to end: that says nothing of the repository
+	case ctx.Err() != nil: // the node is to end: the repository is not the reason
 		return ctx.Err()
 	case limited.Err() != nil:
 		return apierror.New(codes.FailedPrecondition, "clone_failed", "The workspace was not created, since its repository was not cloned within %v.", cloneTime)

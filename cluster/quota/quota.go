@@ -132,8 +132,8 @@ func (a *Accounts) all() map[string]*principal {
 	return all
 }
 
-// take changes what the principal holds, if the limits allow what grow adds to it. The caller holds p.mu. grow is told what is
-// free of each, and returns what it adds.
+// take adds to what the principal holds, if the limits allow that. The caller holds p.mu. grow gets what is free of each, and returns
+// what is added.
 func (a *Accounts) take(ctx context.Context, name string, p *principal, grow func(free Amounts) (Amounts, error)) (taken Amounts, err error) {
 	err = a.change(ctx, name, func(account *account) error {
 		limits := a.limits

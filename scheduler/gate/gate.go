@@ -7,7 +7,7 @@
 // first out by session, and one session with a hundred of them does not delay another's one.
 //
 // Calls that are expected to be quick have places of their own, so that a touch does not wait behind
-// builds. What is expected of a call is what the like of it took before (like.go); what the machine
+// builds. What is expected of a call is what calls of the same key took before (like.go); what the machine
 // has left is in machine.go.
 package gate
 

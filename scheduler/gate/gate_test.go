@@ -170,7 +170,7 @@ func TestQuick(t *testing.T) {
 		first := g.Enter("a", "make")
 		second, third := g.Enter("b", "make"), g.Enter("c", "touch")
 		holds(t, g, 1, 2)
-		time.Sleep(2 * time.Second) // the first is found to be long, and the like of it too
+		time.Sleep(2 * time.Second) // the first is found to be long, and so is its key
 		synctest.Wait()
 		if second.Admitted() || !third.Admitted() {
 			t.Errorf("beside a build another build is admitted: %v, a touch: %v", second.Admitted(), third.Admitted())

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// unknownPeak is what a call is expected to take in bytes before anything is known of the like of it. Ours.
+// unknownPeak is what a call is expected to take in bytes before anything is known of its key. Ours.
 const unknownPeak = 128 << 20
 
 // Bounds of what is kept. Ours.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestMemory: a call is admitted only if what is available, less what those that were just admitted are expected to take, leaves the
-// reserve. What is expected is what the like of it took. One is always admitted if nothing is inside.
+// reserve. What is expected is what calls of its key took. One is always admitted if nothing is inside.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

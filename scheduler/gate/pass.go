@@ -55,7 +55,7 @@ func (p *Pass) Admitted() bool {
 type Delay struct {
 	Load
 	For      Reason // what the pass waits for
-	Expected int64  // bytes of memory that the call may take, by what the like of it took
+	Expected int64  // bytes of memory that the call may take, by what calls of its key took
 }
 
 // Busy is the error of a pass whose patience has ended: what it waited for then.

@@ -115,13 +115,9 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	if f.quota != (quota.Amounts{}) {
-		if err := patiently(ctx, log, "open the quotas", func(try context.Context) (err error) {
-			settings.Quota, err = quota.Open(try, js, f.replicas, f.name, f.quota)
-			return err
-		}); err != nil {
+		if settings.Quota, err = f.openQuota(ctx, log, js, settings.Alive); err != nil {
 			return err
 		}
-		settings.Quota.Alive = settings.Alive
 		defer settings.Quota.Close()
 	}
 	n, err := node.Open(settings)
@@ -129,6 +125,18 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	return f.serve(ctx, log, n, id, listener, view, config, again)
+}
+
+// openQuota returns the accounts of principals.
+func (f *nodeFlags) openQuota(ctx context.Context, log *zap.Logger, js jetstream.JetStream, alive func(node string) bool) (accounts *quota.Accounts, err error) {
+	err = patiently(ctx, log, "open the quotas", func(try context.Context) (err error) {
+		accounts, err = quota.Open(try, js, f.replicas, f.name, f.quota)
+		return err
+	})
+	if err == nil {
+		accounts.Alive = alive
+	}
+	return accounts, err
 }
 
 // serve announces the node, and serves until ctx ends.
