@@ -65,6 +65,7 @@ var imports = map[string][]string{
 	"cluster/log/sqlitelog":  {"cluster/log"},
 	"cluster/members":        {"cluster/identity"},
 	"cluster/natstest":       {},
+	"cluster/s3test":         {},
 	"cluster/quota":          {"cluster/members"},
 	"cluster/relay":          {},
 	"cluster/gateway":        {"cluster/identity", "cluster/members", "cluster/relay", "daemon/access", "daemon/apierror", "gen/toold/v1", "tools/text/ellipsis"},

@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/minio/minio-go/v7"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -202,48 +201,6 @@ func (n NATS) List(ctx context.Context, prefix string) iter.Seq2[string, error] 
 		}
 		for _, object := range all {
 			if strings.HasPrefix(object.Name, prefix) && !yield(object.Name, nil) {
-				return
-			}
-		}
-	}
-}
-
-// S3 is a bucket of a store that speaks S3.
-type S3 struct {
-	Client *minio.Client
-	Bucket string
-}
-
-// Put stores an object, in parts if it is large.
-func (s S3) Put(ctx context.Context, name string, r io.Reader) error {
-	_, err := s.Client.PutObject(ctx, s.Bucket, name, r, -1, minio.PutObjectOptions{PartSize: 16 << 20})
-	return err
-}
-
-// Get opens an object.
-func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	o, err := s.Client.GetObject(ctx, s.Bucket, name, minio.GetObjectOptions{})
-	if err == nil {
-		_, err = o.Stat() // the client asks only when it must
-	}
-	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-		return nil, &fs.PathError{Op: "get", Path: name, Err: fs.ErrNotExist}
-	}
-	return o, err
-}
-
-// Delete removes an object.
-func (s S3) Delete(ctx context.Context, name string) error {
-	return s.Client.RemoveObject(ctx, s.Bucket, name, minio.RemoveObjectOptions{})
-}
-
-// List asks for the names by their prefix.
-func (s S3) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		ctx, cancel := context.WithCancel(ctx) // what is left unread
-		defer cancel()
-		for object := range s.Client.ListObjects(ctx, s.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-			if !yield(object.Key, object.Err) || object.Err != nil {
 				return
 			}
 		}

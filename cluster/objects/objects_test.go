@@ -13,6 +13,7 @@ import (
 
 	"github.com/toold/toold/cluster/natstest"
 	"github.com/toold/toold/cluster/objects"
+	"github.com/toold/toold/cluster/s3test"
 )
 
 func TestStores(t *testing.T) {
@@ -25,7 +26,11 @@ func TestStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, stores := range map[string][2]objects.Store{"directory": dirs(t), "NATS": {bucket, again}} {
+	one, err := objects.OpenS3(t.Context(), s3test.Start(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, stores := range map[string][2]objects.Store{"directory": dirs(t), "NATS": {bucket, again}, "S3": {one, one}} {
 		t.Run(name, func(t *testing.T) { testStore(t, stores[0], stores[1]) })
 	}
 }

@@ -43,6 +43,7 @@ type Config struct {
 	Users    []string
 	Idle     time.Duration // of a workspace; 0: the default
 	Strict   bool          // workspaces have strict effects
+	Objects  string        // the address of an S3 bucket for objects; empty: NATS
 	// Cuttable puts a proxy between each node and NATS, for Cut.
 	Cuttable bool
 }
@@ -174,19 +175,7 @@ func (c *Cluster) plan(ports []int) error {
 			}
 			common = append(slices.Clone(common), "--nats", urls, "--nats-fixed")
 		}
-		args := append([]string{
-			"node", "--name", fmt.Sprint("node-", i), "--listen", address, "--data", dir, "--toold", c.Toold, "--metrics", "unix:" + c.Metrics("node", i),
-		}, common...)
-		if os.Geteuid() == 0 {
-			args = append(args, "--allow-root")
-		}
-		if c.Strict {
-			args = append(args, "--strict-effects")
-		}
-		if c.Idle > 0 {
-			args = append(args, "--idle", c.Idle.String())
-		}
-		add("node", i, address, dir, args...)
+		add("node", i, address, dir, append(c.nodeArgs(i, address, dir), common...)...)
 	}
 	for i := range c.Gateways {
 		address, _ := next()
@@ -195,6 +184,24 @@ func (c *Cluster) plan(ports []int) error {
 		}, common...)...)
 	}
 	return nil
+}
+
+// nodeArgs are the arguments of a node, beside those that nodes and gateways have in common.
+func (c *Cluster) nodeArgs(i int, address, dir string) []string {
+	args := []string{"node", "--name", fmt.Sprint("node-", i), "--listen", address, "--data", dir, "--toold", c.Toold, "--metrics", "unix:" + c.Metrics("node", i)}
+	if os.Geteuid() == 0 {
+		args = append(args, "--allow-root")
+	}
+	if c.Objects != "" {
+		args = append(args, "--objects", c.Objects)
+	}
+	if c.Strict {
+		args = append(args, "--strict-effects")
+	}
+	if c.Idle > 0 {
+		args = append(args, "--idle", c.Idle.String())
+	}
+	return args
 }
 
 // Part returns a part by its kind and number.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	toold "github.com/toold/toold/clients/go"
+	"github.com/toold/toold/cluster/s3test"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -38,10 +39,11 @@ func (o *operator) call(id string) string {
 }
 
 // TestBackup: a cluster in use is backed up, and lost with everything. Another one has its sessions, results and files, runs
-// no call again, and refuses to be restored twice. Then the workspace is deleted.
+// no call again, and refuses to be restored twice. Then the workspace is deleted. Its objects are in a store that speaks S3.
 func TestBackup(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "backup")
-	o := start(t, 1)
+	store := s3test.Start(t)
+	o := startWith(t, 1, store.URL)
 	agent := o.user("workspace:project")
 	agent.run("1", "echo run >>runs; echo first result", "first result")
 	o.cluster.Part("node", 0).Terminate() // which stores the files
@@ -55,8 +57,12 @@ func TestBackup(t *testing.T) {
 	}
 	agent.Close()
 	o.cluster.Stop()
+	if names := store.Names(t); len(names) != 1 || !strings.Contains(names[0], "/snapshots/") {
+		t.Errorf("the store has %q", names)
+	}
 
-	o = start(t, 1)
+	store = s3test.Start(t)
+	o = startWith(t, 1, store.URL)
 	if told := o.run("restore", dir); told != "1 workspaces\n" {
 		t.Errorf("restore: %q", told)
 	}
@@ -65,7 +71,7 @@ func TestBackup(t *testing.T) {
 	}
 	agent = o.user() // the session is found by its name
 	agent.run("3", "cat runs; echo lines: $(wc -l <runs)", "lines: 1")
-	again := exec.Command(o.program, "restore", dir, "--certs", o.cluster.Certs(), "--nats", o.cluster.NATS(), "--replicas", "1")
+	again := exec.Command(o.program, append([]string{"restore", dir}, o.flags("restore")...)...)
 	if text, err := again.CombinedOutput(); err == nil || !strings.Contains(string(text), `"project" of "token:alice": it has the workspace already`) {
 		t.Errorf("restore again: %v\n%s", err, text)
 	}

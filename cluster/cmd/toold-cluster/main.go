@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -17,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
@@ -124,27 +121,20 @@ func (c *common) objectStore(ctx context.Context, js jetstream.JetStream) (objec
 	if c.objects == "nats" {
 		return objects.Bucket(ctx, js, "toold_objects", c.replicas)
 	}
-	u, err := url.Parse(c.objects)
-	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-		return nil, fmt.Errorf("--objects %q is neither nats nor https://HOST/BUCKET", c.objects)
-	}
-	client, err := minio.New(u.Host, &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Scheme == "https"})
-	if err != nil {
-		return nil, err
-	}
-	return objects.S3{Client: client, Bucket: strings.Trim(u.Path, "/")}, nil
+	return objects.OpenS3(ctx, c.objects)
 }
 
-// patiently tries something that needs NATS until it succeeds or ctx ends: NATS may be started later than its clients.
+// patiently tries something that needs NATS, or the object store, until it succeeds or ctx ends: these may be started later than
+// their clients. What does not pass by itself ends it, too.
 func patiently(ctx context.Context, log *zap.Logger, what string, try func(context.Context) error) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := try(once)
 		cancel()
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || errors.Is(err, objects.ErrUnusable) {
 			return errors.Join(err, context.Cause(ctx))
 		}
-		log.Warn("waiting for NATS to "+what, zap.Error(err))
+		log.Warn("waiting to "+what, zap.Error(err))
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():

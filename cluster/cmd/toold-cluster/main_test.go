@@ -65,13 +65,22 @@ type operator struct {
 
 func (o *operator) run(args ...string) string {
 	o.t.Helper()
-	cmd := exec.Command(o.program, append(args, "--certs", o.cluster.Certs(), "--nats", o.cluster.NATS(), "--replicas", "1")...)
+	cmd := exec.Command(o.program, append(args, o.flags(args[0])...)...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {
 		o.t.Fatalf("%q: %v", args, err)
 	}
 	return string(text)
+}
+
+// flags returns the flags of a command that say where the cluster is.
+func (o *operator) flags(command string) []string {
+	flags := []string{"--certs", o.cluster.Certs(), "--nats", o.cluster.NATS(), "--replicas", "1"}
+	if o.cluster.Objects != "" && slices.Contains([]string{"backup", "restore", "delete", "snapshot"}, command) {
+		flags = append(flags, "--objects", o.cluster.Objects)
+	}
+	return flags
 }
 
 // owner returns the node that has the one workspace, as "sessions" shows it.
@@ -90,6 +99,12 @@ func (o *operator) owner() string {
 // start starts a cluster with one NATS server, one gateway and the user alice.
 func start(t *testing.T, nodes int) *operator {
 	t.Helper()
+	return startWith(t, nodes, "")
+}
+
+// startWith is start with a bucket for objects.
+func startWith(t *testing.T, nodes int, bucket string) *operator {
+	t.Helper()
 	program, daemon := programs(t)
 	dir, err := os.MkdirTemp("", "tc") // sockets have short paths
 	if err != nil {
@@ -105,7 +120,7 @@ func start(t *testing.T, nodes int) *operator {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	cluster, err := trial.Start(t.Context(), trial.Config{Dir: dir, Program: program, Toold: daemon, Servers: 1, Nodes: nodes, Gateways: 1, Users: []string{"alice"}})
+	cluster, err := trial.Start(t.Context(), trial.Config{Dir: dir, Program: program, Toold: daemon, Servers: 1, Nodes: nodes, Gateways: 1, Users: []string{"alice"}, Objects: bucket})
 	t.Cleanup(cluster.Stop)
 	if err != nil {
 		t.Fatal(err)

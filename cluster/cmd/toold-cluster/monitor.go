@@ -65,7 +65,7 @@ func checkServers(ctx context.Context, log *zap.Logger, addresses []string) erro
 	}
 	for _, address := range addresses {
 		var v *varz
-		if err := patiently(ctx, log, "show its settings at "+address, func(ctx context.Context) (err error) { v, err = readVarz(ctx, address); return err }); err != nil {
+		if err := patiently(ctx, log, "see the settings of NATS at "+address, func(ctx context.Context) (err error) { v, err = readVarz(ctx, address); return err }); err != nil {
 			return err
 		}
 		if fault := v.fault(); fault != "" {
