@@ -27,7 +27,7 @@ type copyMirror struct {
 	refuse  error
 }
 
-func (m *copyMirror) append(epoch string, changes []journal.Change) error {
+func (m *copyMirror) append(epoch string, changes []journal.Change, _ func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch = epoch
@@ -149,7 +149,7 @@ func TestAcceptedWaitsForTheStart(t *testing.T) {
 	groups := map[int]bool{} // by how often the mirror was asked during one call
 	asked := 0
 	config := h.config()
-	config.Mirror = func(string, []journal.Change) error {
+	config.Mirror = func(string, []journal.Change, func()) error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked++

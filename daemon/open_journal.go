@@ -57,8 +57,8 @@ func (d *Daemon) mirror() journal.Mirror {
 	if d.Mirror == nil {
 		return nil
 	}
-	return func(epoch string, changes []journal.Change) error {
-		err := d.Mirror(epoch, changes)
+	return func(epoch string, changes []journal.Change, held func()) error {
+		err := d.Mirror(epoch, changes, held)
 		if err != nil {
 			d.Log.Error("the daemon ends, since the mirror of its journal has refused a change", zap.Error(err))
 			d.Stop()

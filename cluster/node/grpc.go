@@ -74,12 +74,12 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	creation := func() (lease.Creation, error) { return CreationIn(stream.Context()) }
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	var seen func(*relay.Frame) (*relay.Frame, error)
-	daemon, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, creation, method)
+	daemon, u, err := n.open(ctx, log.Workspace{Principal: call.Principal, Name: call.Workspace}, creation, method)
 	if err != nil {
 		n.Logger.Debug("an RPC was not accepted", zap.String("method", method), zap.Error(err))
 		return refusal(err)
 	}
+	var seen func(*relay.Frame) (*relay.Frame, error)
 	if method == tooldv1.ToolService_Execute_FullMethodName { // not before: the session may be another node's
 		named, release, err := n.countSession(ctx, call)
 		if err != nil {
@@ -93,6 +93,7 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	if err := relay.Accept(stream, n.Name); err != nil {
 		return err
 	}
+	daemon = relay.Hold(daemon, &n.reading, func() error { return u.mirror.passes(ctx) })
 	return relay.Relay(stream, daemon, cancel, &n.reading, seen)
 }
 

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/lease"
@@ -35,9 +38,15 @@ type mirrorServer struct {
 
 	container atomic.Pointer[container.Container] // lives by what is appended; nil: it does not
 
-	mu    sync.Mutex // guards the rest
-	since time.Time  // when the request that is under way came; zero: none is
-	wrong error      // why nothing is appended any more
+	mu       sync.Mutex // guards the rest
+	underWay *request   // that is being stored, the last that came; nil: none is
+	wrong    error      // why nothing is appended any more
+}
+
+// A request is one that is being stored, or could not be.
+type request struct {
+	since  time.Time     // when it came
+	stored chan struct{} // closed when it is
 }
 
 // serveMirror serves on a socket until stop is called. lost ends when the unit is to end at once.
@@ -70,8 +79,8 @@ func (m *mirrorServer) serve() {
 		conns.Go(func() {
 			hangUp := func() { _ = conn.Close() }
 			defer context.AfterFunc(m.open, hangUp)()
-			_ = mirror.ServeConn(conn, func(request *tooldv1.AppendChangesRequest, payload []byte) error {
-				err := m.store(request, payload)
+			_ = mirror.ServeConn(conn, func(request *tooldv1.AppendChangesRequest, payload []byte, held func()) error {
+				err := m.store(request, payload, held)
 				if err != nil {
 					hangUp() // no refusal either
 				}
@@ -138,9 +147,11 @@ func (m *mirrorServer) stop() {
 // store appends a request to the log, once: it comes again if its answer was lost.
 //
 // If the workspace belongs to another node the daemon gets no answer at all: it is killed before it can do or tell
-// anything.
-func (m *mirrorServer) store(request *tooldv1.AppendChangesRequest, payload []byte) error {
-	err := m.append(request, payload)
+// anything. Until a request is stored passes lets nothing of the daemon pass.
+func (m *mirrorServer) store(request *tooldv1.AppendChangesRequest, payload []byte, held func()) error {
+	stored := m.begin(time.Now())
+	held()
+	err := m.append(request, payload, stored)
 	if err != nil {
 		if m.open.Err() == nil || m.lost.Err() != nil {
 			m.fail(err)
@@ -150,18 +161,19 @@ func (m *mirrorServer) store(request *tooldv1.AppendChangesRequest, payload []by
 	return err
 }
 
-func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []byte) error {
-	m.begin(time.Now()) // also while a snapshot is appended
-	defer m.begin(time.Time{})
+func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []byte, stored func()) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	if request.GetGroup() <= m.group {
+		stored()
 		return nil
 	}
 	begun, instant := time.Now(), container.Now()
 	if err := m.lease.Append(m.open, payload); err != nil { // the daemon waits for as long as it lives
 		return err
 	}
+	stored()
+	runtime.Gosched() // clients come first
 	m.acknowledged(instant)
 	m.group = request.GetGroup()
 	m.count++
@@ -172,10 +184,39 @@ func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []b
 	return nil
 }
 
-func (m *mirrorServer) begin(at time.Time) {
+// begin notes that a request has come, until the function that it returns is called: when it is stored.
+func (m *mirrorServer) begin(at time.Time) (stored func()) {
+	r := &request{at, make(chan struct{})}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.since = at
+	m.underWay = r
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		close(r.stored)
+		if m.underWay == r { // else it has come again over another connection, and is about to be found stored
+			m.underWay = nil
+		}
+	}
+}
+
+// passes returns nil when everything is stored that the daemon knew when it sent what has come from it. Its journal shows records
+// as soon as their request has come here.
+func (m *mirrorServer) passes(ctx context.Context) error {
+	m.mu.Lock()
+	r := m.underWay
+	m.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.stored:
+		return nil
+	case <-m.open.Done():
+		return status.Error(codes.Unavailable, "the workspace was lost before what its daemon has sent was stored")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // fail notes why nothing is appended any more.
@@ -213,5 +254,5 @@ func (m *mirrorServer) between(do func()) {
 func (m *mirrorServer) overdue(than time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.since.IsZero() && time.Since(m.since) > than
+	return m.underWay != nil && time.Since(m.underWay.since) > than
 }

@@ -235,29 +235,29 @@ var ErrDraining = errors.New("the node is being drained and takes no workspaces"
 var ErrDeleted = errors.New("the workspace was deleted")
 
 // open opens an RPC to the daemon of a workspace, which the node takes over if need be. ctx ends the RPC.
-func (n *Node) open(ctx context.Context, w log.Workspace, creation func() (lease.Creation, error), method string) (grpc.ClientStream, error) {
+func (n *Node) open(ctx context.Context, w log.Workspace, creation func() (lease.Creation, error), method string) (grpc.ClientStream, *unit, error) {
 	for {
 		u, err := n.unit(w, creation)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		select {
 		case <-u.ready:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 		if u.failed != nil {
-			return nil, u.failed
+			return nil, nil, u.failed
 		}
 		if stream, err := u.open(ctx, method); err == nil || status.Code(err) != codes.Unavailable {
-			return stream, err
+			return stream, u, err
 		}
 		select { // it is being given up or was lost, and may be taken over again then
 		case <-u.gone:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		case <-time.After(endTime):
-			return nil, errors.New("the workspace's daemon does not answer")
+			return nil, nil, errors.New("the workspace's daemon does not answer")
 		}
 	}
 }

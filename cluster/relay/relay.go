@@ -5,7 +5,7 @@
 // a request leaves before the other side has accepted it ([Accept]), so a request
 // that was not accepted may be sent elsewhere without being run twice.
 //
-// It buffers nothing: a side that does not read stops the other one by gRPC's
+// It buffers nothing but a few messages of a stream that [Hold] holds back: a side that does not read stops the other one by gRPC's
 // flow control. It does not know what is in a message.
 package relay
 

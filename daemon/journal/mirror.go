@@ -19,8 +19,13 @@ import (
 // shown to readers nor counts as appended until it returns. After an error, which the entries'
 // Wait returns, it is not called again, and the store takes nothing more.
 //
+// A mirror through which readers' answers leave may have readers see the changes while it stores them: it
+// calls held, on the goroutine that has called it, once nothing that readers do from then on gets past it
+// before the changes are safe. What waits for the changes to be safe, such as the beginning of a call,
+// goes on waiting.
+//
 // What a mirror is given must not be modified. epoch is the store's.
-type Mirror func(epoch string, changes []Change) error
+type Mirror func(epoch string, changes []Change, held func()) error
 
 // ErrHole is returned by Apply if changes before are missing.
 var ErrHole = errors.New("journal: changes are missing")
@@ -35,6 +40,14 @@ type Change struct {
 	State   []Put     // changes of the state that came without an entry
 	Sealed  time.Time // zero: the log is open
 	Removed bool      // the log was removed; nothing else is set
+}
+
+// show shows what was committed to the readers, once.
+func (p *Pending) show() {
+	if p.from > 0 && !p.shown {
+		p.shown = true
+		p.log.show(p)
+	}
 }
 
 // change describes what p has committed. The caller knows that its entries are not released yet.

@@ -109,7 +109,7 @@ func TestMirrorHasEverything(t *testing.T) {
 		t.Logf("seed %d", seed)
 		copied := openWith(t, journal.Config{Epoch: "the first one's", Unsynced: true})
 		var given []journal.Change
-		s := openWith(t, journal.Config{Unsynced: unsynced, Mirror: func(_ string, changes []journal.Change) error {
+		s := openWith(t, journal.Config{Unsynced: unsynced, Mirror: func(_ string, changes []journal.Change, _ func()) error {
 			given = append(given, changes...)
 			applyAll(t, copied, changes)
 			return nil
@@ -166,7 +166,7 @@ func TestExportOfATrimmedLog(t *testing.T) {
 // TestNothingIsShownBeforeTheMirrorHasIt holds the mirror up: no reader sees a record meanwhile, and a group gathers.
 func TestNothingIsShownBeforeTheMirrorHasIt(t *testing.T) {
 	asked, answer := make(chan int), make(chan error)
-	s := openWith(t, journal.Config{Mirror: func(_ string, changes []journal.Change) error {
+	s := openWith(t, journal.Config{Mirror: func(_ string, changes []journal.Change, _ func()) error {
 		asked <- len(changes)
 		return <-answer
 	}})
@@ -204,7 +204,7 @@ func TestNothingIsShownBeforeTheMirrorHasIt(t *testing.T) {
 // TestEntriesRaceTheSeal: what was taken before a log was sealed is before the seal in the mirror too.
 func TestEntriesRaceTheSeal(t *testing.T) {
 	var changes []journal.Change
-	s := openWith(t, journal.Config{Unsynced: true, Mirror: func(_ string, c []journal.Change) error { changes = append(changes, c...); return nil }})
+	s := openWith(t, journal.Config{Unsynced: true, Mirror: func(_ string, c []journal.Change, _ func()) error { changes = append(changes, c...); return nil }})
 	for n := range 100 {
 		l, err := s.Create(fmt.Sprint("l", n))
 		if err != nil {
@@ -248,5 +248,36 @@ func TestApplyRefusesAHole(t *testing.T) {
 	applyAll(t, s, []journal.Change{{Log: "log", First: 7, Entries: make([]journal.Entry, 2)}, {Log: "none", Removed: true}})
 	if l := lookup(t, s, "log"); l.First() != 5 || l.Last() != 8 {
 		t.Errorf("the log holds %d to %d, want 5 to 8", l.First(), l.Last())
+	}
+}
+
+// TestMirrorThatHolds: readers see what a mirror has that holds back what they pass on; what waits for the mirror waits.
+func TestMirrorThatHolds(t *testing.T) {
+	has, store := make(chan struct{}), make(chan error)
+	s := openWith(t, journal.Config{Unsynced: true, Mirror: func(_ string, _ []journal.Change, held func()) error {
+		held()
+		held() // as after a connection that has ended
+		has <- struct{}{}
+		return <-store
+	}})
+	l := create(t, s, "l")
+	cursor := l.Follow(0)
+	defer cursor.Close()
+	for n, outcome := range []error{nil, errors.New("refused")} {
+		pending := l.Enqueue(journal.Entry{Body: []byte("b")})
+		<-has
+		if records, err := cursor.Next(); len(records) != 1 || records[0].Seq != uint64(n+1) || err != nil {
+			t.Fatalf("a reader sees %v, %v", records, err)
+		}
+		if pending.Done() {
+			t.Error("what the mirror has not stored counts as appended")
+		}
+		store <- outcome
+		if _, err := pending.Wait(); !errors.Is(err, outcome) {
+			t.Errorf("the outcome is %v, want %v", err, outcome)
+		}
+	}
+	if records, err := cursor.Next(); len(records) > 0 || err != nil {
+		t.Errorf("records come twice: %v, %v", records, err)
 	}
 }

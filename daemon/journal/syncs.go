@@ -21,8 +21,8 @@ import (
 // syncer belongs to one goroutine, run; the writer hands it what it has
 // committed.
 type syncer struct {
-	wal    *os.File             // the write-ahead log, by a descriptor of its own: one file for as long as the database is open; nil: no sync is ever needed
-	mirror func([]Change) error // nil: there is none
+	wal    *os.File                     // the write-ahead log, by a descriptor of its own: one file for as long as the database is open; nil: no sync is ever needed
+	mirror func([]Change, func()) error // nil: there is none
 	wake   chan struct{}
 	done   chan struct{} // closed when run has ended
 
@@ -39,7 +39,7 @@ type syncer struct {
 func openSyncer(database, epoch string, config Config) (*syncer, error) {
 	y := &syncer{wake: make(chan struct{}, 1), done: make(chan struct{}), sync: func() error { return nil }}
 	if config.Mirror != nil {
-		y.mirror = func(changes []Change) error { return config.Mirror(epoch, changes) }
+		y.mirror = func(changes []Change, held func()) error { return config.Mirror(epoch, changes, held) }
 	}
 	if config.Unsynced {
 		return y, nil
@@ -98,7 +98,11 @@ func (y *syncer) run(rested func()) {
 			}
 		}
 		if err == nil && y.mirror != nil && len(group) > 0 {
-			err = y.mirror(changesOf(group))
+			err = y.mirror(changesOf(group), func() {
+				for _, p := range group {
+					p.show()
+				}
+			})
 		}
 		rests := err != nil && y.release(group, err) // before a waiter sees it: what it appends then follows nothing
 		for _, p := range group {

@@ -25,6 +25,7 @@ type Pending struct {
 	durability Durability
 	room       room
 	staged     bool
+	shown      bool // to the readers; used by the syncer alone
 	at         time.Time
 
 	done chan struct{} // closed when last and err are settled
@@ -340,8 +341,8 @@ func (p *Pending) time(e *Entry) time.Time {
 // conclude shows what was committed to the readers, and publishes the outcome. What could not be synced is shown, since it is
 // in the file that readers have; what the mirror does not have is not.
 func (p *Pending) conclude(err error) {
-	if p.from > 0 && p.err == nil && (err == nil || !p.log.store.mirrored) {
-		p.log.show(p)
+	if p.err == nil && (err == nil || !p.log.store.mirrored) {
+		p.show()
 	}
 	p.settle(err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,14 +57,15 @@ func (c *Client) hangUp() {
 }
 
 // Append is a [journal.Mirror]: it returns when the mirror has stored the changes, however long that
-// takes. An error is final.
-func (c *Client) Append(epoch string, changes []journal.Change) error {
+// takes. It calls held if the mirror holds back what this daemon sends to clients. An error is final.
+func (c *Client) Append(epoch string, changes []journal.Change, held func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for request := range requests(changes) {
+	all := slices.Collect(requests(changes))
+	for n, request := range all {
 		c.group++
-		request.Epoch, request.Group = epoch, c.group
-		if err := c.send(request); err != nil {
+		request.Epoch, request.Group, request.Holds = epoch, c.group, n == len(all)-1 // what is shown is in requests before, too
+		if err := c.send(request, held); err != nil {
 			return err
 		}
 	}
@@ -71,7 +73,7 @@ func (c *Client) Append(epoch string, changes []journal.Change) error {
 }
 
 // send repeats a request until it has an answer.
-func (c *Client) send(request *tooldv1.AppendChangesRequest) error {
+func (c *Client) send(request *tooldv1.AppendChangesRequest, held func()) error {
 	frame, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, lengthBytes), request)
 	if err != nil {
 		return fmt.Errorf("changes of the journal cannot be passed on: %w", err)
@@ -80,7 +82,7 @@ func (c *Client) send(request *tooldv1.AppendChangesRequest) error {
 		return err
 	}
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
-		refusal, err := c.exchange(frame)
+		refusal, err := c.exchange(frame, held)
 		switch {
 		case c.ctx.Err() != nil:
 			return ErrClosed
@@ -99,7 +101,7 @@ func (c *Client) send(request *tooldv1.AppendChangesRequest) error {
 }
 
 // exchange sends a frame and waits for its answer.
-func (c *Client) exchange(frame []byte) (refusal string, err error) {
+func (c *Client) exchange(frame []byte, held func()) (refusal string, err error) {
 	if c.conn == nil {
 		var dialer net.Dialer
 		if c.conn, err = dialer.DialContext(c.ctx, "unix", c.socket); err != nil {
@@ -113,5 +115,5 @@ func (c *Client) exchange(frame []byte) (refusal string, err error) {
 	if _, err = conn.Write(frame); err != nil {
 		return "", err
 	}
-	return readAnswer(conn)
+	return readAnswer(conn, held)
 }

@@ -1,5 +1,6 @@
 // What goes over the socket of a mirror. The daemon sends requests, each behind its length: four bytes, the most significant first.
 // It has one under way at a time. The answer is a byte, 0 if all is stored; else the refusal's text follows, again behind its length.
+// A byte 2 may come before: the mirror holds back what the daemon sends to clients.
 
 package mirror
 
@@ -19,6 +20,7 @@ const (
 	lengthBytes = 4
 	stored      = 0
 	refused     = 1
+	holds       = 2
 	mostRefusal = 64 << 10 // bytes
 )
 
@@ -53,11 +55,17 @@ func readFrame(r io.Reader, most int) (data []byte, err error) {
 	return data, nil
 }
 
-// readAnswer returns why the mirror does not store a request, empty if it has stored it.
-func readAnswer(r io.Reader) (refusal string, err error) {
-	var answer [1]byte
-	if _, err := io.ReadFull(r, answer[:]); err != nil || answer[0] == stored {
-		return "", err
+// readAnswer returns why the mirror does not store a request, empty if it has stored it. held is called if the mirror
+// holds back.
+func readAnswer(r io.Reader, held func()) (refusal string, err error) {
+	answer := [1]byte{holds}
+	for answer[0] == holds {
+		if _, err := io.ReadFull(r, answer[:]); err != nil || answer[0] == stored {
+			return "", err
+		}
+		if answer[0] == holds {
+			held()
+		}
 	}
 	text, err := readFrame(r, mostRefusal)
 	if err == nil && len(text) == 0 {
@@ -67,8 +75,9 @@ func readAnswer(r io.Reader) (refusal string, err error) {
 }
 
 // ServeConn answers the requests of one connection, one after the other, until it ends. store gets each request, and its bytes, which are
-// store's then. If it returns an error the daemon is refused, and ends. The error is why the connection has ended, io.EOF if the daemon has closed it.
-func ServeConn(conn net.Conn, store func(request *tooldv1.AppendChangesRequest, encoded []byte) error) error {
+// store's then. If it returns an error the daemon is refused, and ends. store may call held once it lets nothing of the daemon pass to a client
+// until it has returned nil, for good if it returns an error. The error is why the connection has ended, io.EOF if the daemon has closed it.
+func ServeConn(conn net.Conn, store func(request *tooldv1.AppendChangesRequest, encoded []byte, held func()) error) error {
 	for {
 		encoded, err := readFrame(conn, MaxMessage)
 		if err != nil {
@@ -76,7 +85,11 @@ func ServeConn(conn net.Conn, store func(request *tooldv1.AppendChangesRequest, 
 		}
 		request := &tooldv1.AppendChangesRequest{}
 		if err = proto.Unmarshal(encoded, request); err == nil {
-			err = store(request, encoded)
+			err = store(request, encoded, func() {
+				if request.GetHolds() {
+					_, _ = conn.Write([]byte{holds}) // if it fails the next Write does
+				}
+			})
 		}
 		answer := []byte{stored}
 		if err != nil {

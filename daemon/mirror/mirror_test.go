@@ -28,6 +28,7 @@ type server struct {
 	answers []answer
 	groups  []uint64 // of the requests, in order
 	stored  []journal.Change
+	known   chan struct{} // not nil: it holds back what the daemon sends, and waits until the daemon knows
 	held    chan struct{} // not nil: closed when a request is there, which then waits for the end of its connection
 	ended   chan struct{} // closed with the test
 }
@@ -88,7 +89,13 @@ func serve(t *testing.T, s *server) *mirror.Client {
 			if err != nil {
 				return
 			}
-			_ = mirror.ServeConn(conn, func(r *tooldv1.AppendChangesRequest, _ []byte) error { return s.store(r, func() { _ = conn.Close() }) })
+			_ = mirror.ServeConn(conn, func(r *tooldv1.AppendChangesRequest, _ []byte, held func()) error {
+				if s.known != nil && r.GetHolds() {
+					held()
+					<-s.known
+				}
+				return s.store(r, func() { _ = conn.Close() })
+			})
 			_ = conn.Close()
 		}
 	})
@@ -109,7 +116,7 @@ func TestChangesComeAsTheyWere(t *testing.T) {
 	s := &server{answers: []answer{hangsUp, stores, hangsUp}}
 	c := serve(t, s)
 	for range 2 {
-		if err := c.Append("epoch", changes); err != nil {
+		if err := c.Append("epoch", changes, never(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,11 +128,41 @@ func TestChangesComeAsTheyWere(t *testing.T) {
 	}
 }
 
+// never is for mirrors that do not hold back what the daemon sends.
+func never(t *testing.T) func() {
+	return func() { t.Error("the mirror is said to hold back what the daemon sends") }
+}
+
+// TestHeld: of a group it is known that the mirror holds back what is sent once the mirror has the whole group, and before it is
+// stored.
+func TestHeld(t *testing.T) {
+	s := &server{known: make(chan struct{}), answers: []answer{hangsUp}}
+	c := serve(t, s)
+	large := journal.Change{Log: "l", First: 1, Entries: []journal.Entry{{Body: []byte(strings.Repeat("x", 3<<20))}}}
+	for _, group := range []struct {
+		changes []journal.Change
+		before  int // how many of them are in requests before the last one
+	}{{changes, 0}, {[]journal.Change{large, large}, 1}} {
+		had, stored := len(s.stored), -1
+		if err := c.Append("epoch", group.changes, func() {
+			s.mu.Lock()
+			stored = len(s.stored)
+			s.mu.Unlock()
+			s.known <- struct{}{}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if stored != had+group.before {
+			t.Errorf("%d changes were stored when the mirror held back what is sent, want %d", stored, had+group.before)
+		}
+	}
+}
+
 func TestLargeGroupsAreDivided(t *testing.T) {
 	s := &server{}
 	c := serve(t, s)
 	large := journal.Change{Log: "l", First: 1, Entries: []journal.Entry{{Body: []byte(strings.Repeat("x", 3<<20))}}}
-	if err := c.Append("epoch", []journal.Change{large, changes[0], large, large}); err != nil {
+	if err := c.Append("epoch", []journal.Change{large, changes[0], large, large}, never(t)); err != nil {
 		t.Fatal(err)
 	}
 	if want := []uint64{1, 2, 3}; !slices.Equal(s.groups, want) || len(s.stored) != 4 {
@@ -135,7 +172,7 @@ func TestLargeGroupsAreDivided(t *testing.T) {
 
 func TestARefusalIsFinal(t *testing.T) {
 	c := serve(t, &server{answers: []answer{hangsUp, refuses}})
-	if err := c.Append("epoch", changes); err == nil || !strings.Contains(err.Error(), errRefused.Error()) {
+	if err := c.Append("epoch", changes, never(t)); err == nil || !strings.Contains(err.Error(), errRefused.Error()) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -144,14 +181,14 @@ func TestCloseEndsTheWait(t *testing.T) {
 	s := &server{held: make(chan struct{})}
 	c := serve(t, s)
 	failed := make(chan error)
-	go func() { failed <- c.Append("epoch", changes) }()
+	go func() { failed <- c.Append("epoch", changes, never(t)) }()
 	<-s.held
 	c.Close()
 	if err := <-failed; !errors.Is(err, mirror.ErrClosed) {
 		t.Errorf("the error is %v", err)
 	}
 	unreachable := mirror.Connect(filepath.Join(t.TempDir(), "nothing"))
-	go func() { failed <- unreachable.Append("epoch", changes) }()
+	go func() { failed <- unreachable.Append("epoch", changes, never(t)) }()
 	unreachable.Close()
 	if err := <-failed; !errors.Is(err, mirror.ErrClosed) {
 		t.Errorf("the error is %v", err)
@@ -199,8 +236,9 @@ func FuzzServeConn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, refuse bool) {
 		conn := &pipe{Reader: bytes.NewReader(data)}
 		requests := 0
-		err := mirror.ServeConn(conn, func(_ *tooldv1.AppendChangesRequest, encoded []byte) error {
+		err := mirror.ServeConn(conn, func(_ *tooldv1.AppendChangesRequest, encoded []byte, held func()) error {
 			requests++
+			held()
 			if refuse || !bytes.Contains(data, encoded) {
 				return errRefused
 			}

@@ -28,13 +28,19 @@ const (
 // and a call whose start is among them does not begin to act if it changes anything. Any other byte is a refusal, which
 // is final and ends the daemon; its text follows behind its length. A request whose connection ends without an answer
 // is sent again over another one for as long as the daemon lives.
+//
+// A server through which all clients of the daemon go may answer a request that has holds with a byte 2 before that answer:
+// it has the request, and from then on passes nothing of the daemon to a client until the changes are safe. The daemon
+// then sends the changes to its clients at once, so that their way to the server takes no time of its own.
 type AppendChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the journal: it stays the same as long as every number means the same record.
 	Epoch string `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// 1, 2, 3, ... since the daemon was started; a request that is sent again has the number that it had.
-	Group         uint64           `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
-	Changes       []*JournalChange `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	Group   uint64           `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
+	Changes []*JournalChange `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	// The daemon knows what the answer 2 means.
+	Holds         bool `protobuf:"varint,4,opt,name=holds,proto3" json:"holds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -88,6 +94,13 @@ func (x *AppendChangesRequest) GetChanges() []*JournalChange {
 		return x.Changes
 	}
 	return nil
+}
+
+func (x *AppendChangesRequest) GetHolds() bool {
+	if x != nil {
+		return x.Holds
+	}
+	return false
 }
 
 // What was committed at once in the journal of one session.
@@ -340,11 +353,12 @@ var File_toold_v1_mirror_proto protoreflect.FileDescriptor
 
 const file_toold_v1_mirror_proto_rawDesc = "" +
 	"\n" +
-	"\x15toold/v1/mirror.proto\x12\btoold.v1\"u\n" +
+	"\x15toold/v1/mirror.proto\x12\btoold.v1\"\x8b\x01\n" +
 	"\x14AppendChangesRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\x04R\x05group\x121\n" +
-	"\achanges\x18\x03 \x03(\v2\x17.toold.v1.JournalChangeR\achanges\"\xf7\x01\n" +
+	"\achanges\x18\x03 \x03(\v2\x17.toold.v1.JournalChangeR\achanges\x12\x14\n" +
+	"\x05holds\x18\x04 \x01(\bR\x05holds\"\xf7\x01\n" +
 	"\rJournalChange\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n" +
