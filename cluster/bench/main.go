@@ -32,16 +32,17 @@ import (
 func main() {
 	program := flag.String("program", "../.bin/toold-cluster", "the toold-cluster program")
 	daemon := flag.String("toold", "../.bin/toold", "the toold program")
-	rounds := flag.Int("rounds", 20, "how many rounds of 20 calls each")
+	rounds := flag.Int("rounds", 400, "how often everything is measured")
+	row := flag.Int("row", 1, "how many calls of a kind are measured in a row")
 	losses := flag.Int("losses", 3, "how many nodes are drained, and how many killed")
 	flag.Parse()
-	if err := bench(context.Background(), *program, *daemon, *rounds, *losses); err != nil {
+	if err := bench(context.Background(), *program, *daemon, *rounds, *row, *losses); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(ctx context.Context, program, daemon string, rounds, losses int) error {
+func bench(ctx context.Context, program, daemon string, rounds, row, losses int) error {
 	program, err1 := filepath.Abs(program)
 	daemon, err2 := filepath.Abs(daemon)
 	dir, err3 := os.MkdirTemp("", "tb")
@@ -69,7 +70,7 @@ func bench(ctx context.Context, program, daemon string, rounds, losses int) erro
 		return err
 	}
 	defer closeLog()
-	if err := compare(ctx, local, remote, appends, rounds); err != nil {
+	if err := compare(ctx, local, remote, appends, rounds, row); err != nil {
 		return err
 	}
 	if err := count(ctx, remote, appends); err != nil {
@@ -198,34 +199,28 @@ func count(ctx context.Context, c *caller, appends *appender) error {
 	return nil
 }
 
-// compare takes turns, so that what else the machine does is the same for all.
-func compare(ctx context.Context, local, remote *caller, appends *appender, rounds int) error {
-	took := map[string][]time.Duration{}
-	measure := func(name string, f func() (time.Duration, error)) error {
-		for range 20 {
-			d, err := f()
-			if err != nil {
-				return err
-			}
-			took[name] = append(took[name], d)
+// compare takes turns, so that what else the machine does is the same for all. In a row of many calls each would find what it
+// needs in the processor's caches, as no call of a model does, which comes seconds after the one before.
+func compare(ctx context.Context, local, remote *caller, appends *appender, rounds, row int) error {
+	measured := map[string]func() (time.Duration, error){"append": func() (time.Duration, error) { return appends.append(ctx) }}
+	for where, session := range map[string]*caller{"local ": local, "cluster ": remote} {
+		if _, err := session.call(ctx, "Write", `{"file_path":"ROOT/file","content":"text\n"}`); err != nil {
+			return err
 		}
-		return nil
-	}
-	for range rounds {
 		for name, c := range calls {
-			for where, session := range map[string]*caller{"local ": local, "cluster ": remote} {
-				if session.n == 0 {
-					if _, err := session.call(ctx, "Write", `{"file_path":"ROOT/file","content":"text\n"}`); err != nil {
-						return err
-					}
-				}
-				if err := measure(where+name, func() (time.Duration, error) { return session.call(ctx, c[0], c[1]) }); err != nil {
+			measured[where+name] = func() (time.Duration, error) { return session.call(ctx, c[0], c[1]) }
+		}
+	}
+	took := map[string][]time.Duration{}
+	for range rounds {
+		for name, measure := range measured { // in another order each time
+			for range row {
+				d, err := measure()
+				if err != nil {
 					return err
 				}
+				took[name] = append(took[name], d)
 			}
-		}
-		if err := measure("append", func() (time.Duration, error) { return appends.append(ctx) }); err != nil {
-			return err
 		}
 	}
 	for _, name := range []string{"append", "local read", "cluster read", "local write", "cluster write"} {
