@@ -165,7 +165,7 @@ func tryGitDoors(t *testing.T, tier string) {
 	}
 	s := layGitScene(t, h.dir, h.environ, "testdata/gitdoors/scene.sh")
 	for i, d := range gitDoors(t) {
-		if !chosen(d.group+d.name, 8) {
+		if !chosen(tier+d.group+d.name, 8) {
 			continue
 		}
 		t.Run(d.group+"/"+d.name, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 func TestPassedLines(t *testing.T) {
 	const rows = 10
 	for name, c := range map[string]struct{ lines, width int }{
-		"few": {100, 8}, "many": {6000, 8}, "long ones": {3000, 490}, "none": {rows - 1, 8},
+		"few": {100, 8}, "many": {6000, 8}, "long ones": {2500, 490}, "none": {rows - 1, 8},
 	} {
-		term := New(sandbox.Size{Columns: 500, Rows: rows}, io.Discard)
+		term := New(sandbox.Size{Columns: uint16(c.width + 10), Rows: rows}, io.Discard)
 		for n := range c.lines {
 			_, _ = fmt.Fprintf(term, "%d%s\r\n", n, strings.Repeat(".", c.width))
 		}
