@@ -270,6 +270,7 @@ func (in inlet) admit(p *placed) error {
 		}
 		e := in.book(its, p, accepted)
 		if p.call == nil || len(e.Body) > postponeBytes || !in.s.mayPostpone(p.turn) {
+			e.Note = asState(p.row)
 			pending = its.ledger.stage(e)
 			return
 		}
@@ -300,7 +301,7 @@ func (in inlet) admit(p *placed) error {
 	})
 }
 
-// book takes a tool use into the session's books, and returns the record of it.
+// book takes a tool use into the session's books, and returns the record of it, without its note.
 func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.Entry {
 	var state []journal.Put
 	if p.use.Index == 0 {
@@ -316,9 +317,7 @@ func (in inlet) book(its *state, p *placed, accepted pipeline.Accepted) journal.
 	record, asked := wire.GetAccepted(), p.row.asking
 	record.InputJson = p.input
 	record.Format, record.NativeType, record.CallerJson, record.NativeName = asked.Format, asked.Native, string(asked.Caller), convert.Short(asked.Called)
-	e := wireEntry(p.use, wire, state...)
-	e.Note = asState(p.row)
-	return e
+	return wireEntry(p.use, wire, state...)
 }
 
 // earlier finds the call that has the client's names already. Without a turn_id it is the newest of

@@ -20,7 +20,7 @@ import (
 )
 
 // postponeTime is how long a record is postponed at most.
-const postponeTime = 2 * time.Millisecond
+const postponeTime = 10 * time.Millisecond
 
 // postponeBytes is the largest body of a record that is postponed.
 const postponeBytes = 16 << 10
@@ -70,14 +70,20 @@ func (l *ledger) pass(enqueue func(...journal.Entry) *journal.Pending, entries .
 		return l.tail
 	}
 	l.postponed.entries = nil
-	l.tail = enqueue(slices.Concat(before, entries)...)
-	b := &batch{l.tail, before}
-	l.postponed.passed = append(l.postponed.passed, b)
-	for _, e := range before {
-		if row := l.calls[e.Call]; row != nil {
-			row.batch = b
+	b := &batch{entries: before}
+	for i := range before {
+		row := l.calls[before[i].Call]
+		if row == nil {
+			continue
+		}
+		row.batch = b
+		if row.Open && before[i].Kind == kindAccepted { // else its result is among entries, with the newer note
+			before[i].Note = asState(row)
 		}
 	}
+	b.pending = enqueue(slices.Concat(before, entries)...)
+	l.tail = b.pending
+	l.postponed.passed = append(l.postponed.passed, b)
 	return l.tail
 }
 
