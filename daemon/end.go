@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -217,7 +218,7 @@ func (rec *recorder) conclude(endings ...ending) {
 	}
 	var w writing
 	var pending *journal.Pending
-	var over bool
+	var over, others bool
 	keys := make([]string, 0, len(endings))
 	for _, e := range endings {
 		keys = append(keys, e.use.Key)
@@ -235,7 +236,11 @@ func (rec *recorder) conclude(endings ...ending) {
 			w.entries = append(w.entries, rec.endOf(its, t))
 		}
 		pending = w.to(&its.ledger)
+		others = t.ordered == nil && len(t.open) > len(endings)
 	}, keys...)
+	if others {
+		runtime.Gosched() // calls of the turn that are about to end too get into the same transaction
+	}
 	if !rec.keep(pending, w.to) {
 		return
 	}
