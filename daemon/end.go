@@ -253,9 +253,6 @@ func (rec *recorder) conclude(endings ...ending) {
 		}
 		its.ledger.wakeWaiters()
 	})
-	if over {
-		rec.wakeStreams()
-	}
 }
 
 // result makes the record of a result.

@@ -118,11 +118,15 @@ func (st *stream) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		timer.Reset(due)
+		var progress <-chan time.Time
+		if len(st.running) > 0 { // a timer that is waited for has the runtime keep book of it
+			timer.Reset(due)
+			progress = timer.C
+		}
 		select {
 		case <-st.cursor.Wake():
 		case <-st.poked:
-		case <-timer.C:
+		case <-progress:
 		case <-st.closing:
 		case <-st.over:
 			return st.why // its method may see this first

@@ -107,7 +107,6 @@ func (i *intake) endTurn(t *turn) {
 		i.s.recorder.finishTurn(its, t)
 	})
 	i.s.queue.EndTurn(t.number)
-	i.s.recorder.wakeStreams()
 }
 
 // endTurns ends every turn, as a close or a client that stays away does.
@@ -166,7 +165,6 @@ func (rec *recorder) recordEnd(its *state, t *turn) {
 			return
 		}
 		rec.s.update(func(its *state) { its.forget(t) })
-		rec.wakeStreams()
 	})
 }
 
@@ -179,10 +177,15 @@ func (rec *recorder) endOf(its *state, t *turn) journal.Entry {
 	return wireEntry(nil, wire, putState(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
 }
 
-// forget takes a turn out of the session whose end is recorded.
+// forget takes a turn out of the session whose end is recorded, and wakes the streams that may end with it.
 func (its *state) forget(t *turn) {
 	delete(its.ledger.turns, t.number)
 	its.used = time.Now()
+	for st := range its.clients.streams {
+		if st.halfClosed { // it ends when no turn is open
+			st.wakeUp()
+		}
+	}
 }
 
 // endsWith reports whether a turn is over once these of its calls have ended, with no hook to run
