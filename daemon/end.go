@@ -264,7 +264,9 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	var state []journal.Put
 	for real, seen := range e.read {
-		state = append(state, putState(keySeen+real, seen))
+		if put := putState(keySeen+real, seen); its.ledger.isNews(put) {
+			state = append(state, put)
+		}
 	}
 	if e.kept != nil {
 		state = append(state, *e.kept)

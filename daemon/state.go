@@ -7,6 +7,7 @@ package daemon
 import (
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type ledger struct {
 	running  int                 // calls whose turn has come and that have not ended
 	deferred []change            // of concurrent calls, until none of them runs any more
 	kept     time.Time           // when the newest checkpoint was made
+	put      map[string]uint64   // hashes of the read states that were passed to the journal, by key; not those of before a restart
 	acked    uint64              // the client has stored the records up to this number
 
 	postponed postponed
@@ -116,13 +118,27 @@ func newState(log *journal.Log) state {
 		ledger: ledger{
 			log:   log,
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
-			live: map[string]*live{}, news: make(chan struct{}),
+			live: map[string]*live{}, news: make(chan struct{}), put: map[string]uint64{},
 		},
 		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}, freed: make(chan struct{})},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
 		toolset:   toolset{clientTools: map[string][]*clientTool{}, dynamic: &dynamicTools{}},
 		shell:     shell{vars: &variables{}, given: map[string][]string{}, cursors: map[string]int64{}, mentioned: map[string]bool{}},
 	}
+}
+
+// stateSeed makes it unlikely that a file can be made of which the read state has the hash of another.
+var stateSeed = maphash.MakeSeed()
+
+// isNews reports whether the value is another one than isNews was asked about last for its key. The caller passes it to
+// the journal then.
+func (l *ledger) isNews(put journal.Put) bool {
+	hash := maphash.Bytes(stateSeed, put.Value)
+	if before, known := l.put[put.Key]; known && before == hash {
+		return false
+	}
+	l.put[put.Key] = hash
+	return true
 }
 
 // append passes entries to the journal, in the order in which the state changes. It returns at
@@ -272,7 +288,7 @@ func (rec *recorder) apply(its *state, changes []change) []journal.Entry {
 				state = append(state, putState(keyExports, its.shell.vars.exports))
 			}
 		}
-		if c.changes.Todos != nil {
+		if c.changes.Todos != nil && !slices.Equal(c.changes.Todos, its.shell.todos) {
 			its.shell.todos, event.Todos, event.TodosReplaced = c.changes.Todos, c.changes.Todos, true
 			state = append(state, putState(keyTodos, its.shell.todos))
 		}
