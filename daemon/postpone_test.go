@@ -111,3 +111,27 @@ func TestPostponedIsNotShown(t *testing.T) {
 		want(t, c.about(name), "accepted, started, OK")
 	}
 }
+
+// TestUnchangedIsNotRecorded: the todo list is recorded again only when it is another one.
+func TestUnchangedIsNotRecorded(t *testing.T) {
+	h := prepare(t)
+	h.start()
+	c := h.join("s", free())
+	const one, two = `{"todos":[{"content":"one","status":"pending","activeForm":"one"}]}`, `{"todos":[]}`
+	for n, input := range []string{two, one, one, two, two, one} {
+		id := fmt.Sprint("c", n)
+		c.use(id, "TodoWrite", input)
+		c.until(id + " OK")
+	}
+	c.endTurn()
+	c.until("turn ")
+	var changes []int
+	for _, event := range c.events {
+		if change := event.GetSessionChanged(); change.GetTodosChanged() {
+			changes = append(changes, len(change.GetTodos()))
+		}
+	}
+	if want := []int{1, 0, 1}; !slices.Equal(changes, want) {
+		t.Errorf("lists with %v entries were recorded, want %v", changes, want)
+	}
+}
