@@ -19,7 +19,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 VERSION ?=
 
 .DEFAULT_GOAL := all
-.PHONY: race upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory builds soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-demo cluster-endure
+.PHONY: race upgrades dist rootfs test-dist all demo picture test test-cluster lint generate check bench bench-sandbox cost day growth peer instructions suites world starts crash flap memory builds soak fuzz build install clients servers generated protos vet cluster cluster-bench cluster-memory cluster-demo cluster-endure
 
 all: generate lint test
 
@@ -212,6 +212,10 @@ cluster-endure:
 # What a cluster adds to a call, against a local daemon and the log in the same run, and how long a takeover takes.
 cluster-bench: cluster
 	cd cluster && go run ./bench
+
+# The memory of a gateway for each attached session, in a process of its own.
+cluster-memory:
+	cd cluster && go test -run XXX -bench Memory -benchtime 1x ./gateway
 
 # What a release consists of, in .bin/release: see docs/installing.md. With .bin/rootfs.tar there, the image too. VERSION is
 # vMAJOR.MINOR.PATCH; without it, the commit's tag or a pseudo-version.

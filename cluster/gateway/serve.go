@@ -35,33 +35,50 @@ func (g *Gateway) ended(client grpc.ServerStream, err error) error {
 	return err
 }
 
-// serve handles every RPC of the contract.
+// serve handles every RPC of the contract. The way to the node is found on a goroutine that ends with that: it needs twice the stack of
+// the relay, and the runtime would not take it back for as long as the RPC lasts.
 func (g *Gateway) serve(client grpc.ServerStream) error {
+	var p *passage
+	var err error
+	led := make(chan struct{})
+	go func() {
+		defer close(led)
+		p, err = g.lead(client)
+	}()
+	<-led
+	if p == nil {
+		return err
+	}
+	return p.relay(client)
+}
+
+// lead reads what an RPC is about, and opens it at the node that serves it. Without a passage the RPC has ended, with the error.
+func (g *Gateway) lead(client grpc.ServerStream) (*passage, error) {
 	name, _ := grpc.MethodFromServerStream(client)
 	request, known := requests[name]
 	if !known {
-		return apierror.New(codes.Unimplemented, "not_served", "There is no method %s.", name)
+		return nil, apierror.New(codes.Unimplemented, "not_served", "There is no method %s.", name)
 	}
 	switch name {
 	case tooldv1.DaemonService_Shutdown_FullMethodName:
-		return apierror.New(codes.PermissionDenied, "not_local", "A cluster cannot be ended through a gateway.")
+		return nil, apierror.New(codes.PermissionDenied, "not_local", "A cluster cannot be ended through a gateway.")
 	case tooldv1.SessionService_WatchSessions_FullMethodName, tooldv1.DaemonService_OpenDashboard_FullMethodName, tooldv1.DaemonService_Upgrade_FullMethodName:
-		return apierror.New(codes.Unimplemented, "not_served", "A gateway does not serve %s.", name)
+		return nil, apierror.New(codes.Unimplemented, "not_served", "A gateway does not serve %s.", name)
 	case tooldv1.DaemonService_GetInfo_FullMethodName:
-		return answer(client, &tooldv1.GetInfoRequest{}, g.getInfo)
+		return nil, answer(client, &tooldv1.GetInfoRequest{}, g.getInfo)
 	case tooldv1.SessionService_ListSessions_FullMethodName:
-		return answer(client, &tooldv1.ListSessionsRequest{}, g.listSessions)
+		return nil, answer(client, &tooldv1.ListSessionsRequest{}, g.listSessions)
 	}
 	first := &relay.Frame{}
 	if err := client.RecvMsg(first); err != nil {
-		return endOfClient(err)
+		return nil, endOfClient(err)
 	}
 	about, err := g.subjectOf(request, first.Bytes())
 	first.Free()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return g.pass(client, name, about)
+	return g.pass(client.Context(), name, about)
 }
 
 // answer serves a unary method in the gateway itself.
@@ -76,9 +93,17 @@ func answer[Request, Response proto.Message](client grpc.ServerStream, request R
 	return client.SendMsg(response)
 }
 
-// pass relays an RPC to the node that has the workspace of its subject.
-func (g *Gateway) pass(client grpc.ServerStream, method string, about *subject) error {
-	ctx := client.Context()
+// A passage is an RPC that a node has accepted.
+type passage struct {
+	g      *Gateway
+	call   call
+	about  *subject
+	server grpc.ClientStream
+	cancel context.CancelCauseFunc
+}
+
+// pass opens an RPC to the node that has the workspace of its subject.
+func (g *Gateway) pass(ctx context.Context, method string, about *subject) (*passage, error) {
 	c := call{principal: principalOf(ctx), workspace: about.workspace, method: method, session: about.session}
 	var err error
 	switch {
@@ -88,24 +113,29 @@ func (g *Gateway) pass(client grpc.ServerStream, method string, about *subject) 
 		err = g.claim(ctx, c, about.session)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server, cancel, err := g.place(ctx, c)
 	if err != nil {
 		g.correct(c, about.session, err)
-		return err
+		return nil, err
 	}
+	return &passage{g, c, about, server, cancel}, nil
+}
+
+// relay passes on what comes from either side until the RPC ends.
+func (p *passage) relay(client grpc.ServerStream) error {
 	var seen func(*relay.Frame) (*relay.Frame, error)
-	if method == tooldv1.ToolService_Execute_FullMethodName {
-		g.attached.Add(1)
-		defer g.attached.Add(-1)
-		if about.session == "" {
-			seen = g.noteFirst(ctx, c)
+	if p.call.method == tooldv1.ToolService_Execute_FullMethodName {
+		p.g.attached.Add(1)
+		defer p.g.attached.Add(-1)
+		if p.about.session == "" {
+			seen = p.g.noteFirst(client.Context(), p.call)
 		}
 	}
-	err = relay.Relay(client, server, cancel, &g.reading, seen, about.frame)
-	g.correct(c, about.session, err)
-	return endOfNode(ctx, err)
+	err := relay.Relay(client, p.server, p.cancel, &p.g.reading, seen, p.about.frame)
+	p.g.correct(p.call, p.about.session, err)
+	return endOfNode(client.Context(), err)
 }
 
 // correct corrects what is remembered of a session, by the error that a request about it has had. Nodes refuse what a workspace is
