@@ -44,6 +44,7 @@ type followed struct {
 	held   [2][]byte // in each channel: the beginning of a character whose rest is still to come
 	steps  int
 	output *spool.Output
+	buffer []byte // of chunkBytes, from the first output on: what is sent is encoded before Send returns
 }
 
 // followCall begins to follow a call whose start is or was sent; nil when it has ended already.
@@ -137,7 +138,10 @@ func (st *stream) sendChunk(f *followed, now time.Time) (more bool, err error) {
 	if behind := f.output.Total() - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
 	}
-	run, err := f.output.Next(f.pos, make([]byte, chunkBytes-utf8.UTFMax))
+	if f.buffer == nil {
+		f.buffer = make([]byte, chunkBytes-utf8.UTFMax)
+	}
+	run, err := f.output.Next(f.pos, f.buffer)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.pos = f.output.Total() // what cannot be read cannot be shown; the result and ReadOutput say so
 		return false, nil
