@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // A Scheduler runs the tasks of one principal's sessions. Its methods are safe for concurrent use.
@@ -16,8 +17,10 @@ import (
 // The functions that are called under its lock (Task.Skip, the predicates of stops) must not block
 // and must not call the scheduler.
 type Scheduler struct {
-	tasks sync.WaitGroup // goroutines that run tasks
-	limit int
+	tasks  sync.WaitGroup // what Close waits for: goroutines that run tasks, or wait for one
+	limit  int
+	next   chan func()  // to goroutines that wait for a task; closed with the scheduler
+	spares atomic.Int32 // how many wait, or are about to
 
 	mu      sync.Mutex          // guards what follows, and the queues with their plans
 	queues  map[*Queue]struct{} // not closed
@@ -32,7 +35,7 @@ type Scheduler struct {
 // New starts a scheduler that runs at most limit calls at once over all its sessions. Calls that
 // are outside do not count, and a session that takes up no slot always gets one.
 func New(limit int) *Scheduler {
-	return &Scheduler{limit: limit, queues: map[*Queue]struct{}{}}
+	return &Scheduler{limit: limit, next: make(chan func()), queues: map[*Queue]struct{}{}}
 }
 
 // do carries out a request under the lock. It returns false, and does nothing, once the scheduler is
@@ -48,6 +51,9 @@ func (s *Scheduler) do(request func()) bool {
 	if s.running == 0 && s.idle != nil {
 		close(s.idle)
 		s.idle = nil
+	}
+	if s.running == 0 && s.closing { // nothing starts from here on
+		close(s.next)
 	}
 	return true
 }
@@ -183,10 +189,32 @@ func (s *Scheduler) start(q *Queue, t Task) {
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	q.runs[r.id] = r
 	s.running++
-	s.tasks.Go(func() {
+	run := func() {
 		abort := t.Run(r.ctx, r.outside, r.alone)
 		s.do(func() { s.finish(r, abort) })
-	})
+	}
+	select {
+	case s.next <- run:
+	default:
+		s.tasks.Go(func() { s.work(run) })
+	}
+}
+
+// manySpares is how many goroutines wait for a task at most. Their stacks have grown to what a call needs, which costs a
+// tenth of a small call each time.
+const manySpares = 4
+
+// work runs a task, and then those that come while no more than manySpares others wait too.
+func (s *Scheduler) work(run func()) {
+	for run != nil {
+		run()
+		if s.spares.Add(1) > manySpares {
+			s.spares.Add(-1)
+			return
+		}
+		run = <-s.next
+		s.spares.Add(-1)
+	}
 }
 
 // look has t look at what it touches.
