@@ -55,11 +55,18 @@ type Config struct {
 	// Lives is how long the container lives after Since, and after each later [Container.Beat]. 0: without a limit.
 	Lives time.Duration
 	Since Instant
+	// Groups bound what the container uses; nil: nothing does. Name is that of its groups, of letters, digits and dashes: no other
+	// container has it at the time.
+	Groups  *Groups `json:"-"`
+	Name    string
+	Entries []string // set by [Start]: of the groups
 }
 
 // A Container is a running program with whatever it has started.
 type Container struct {
 	cmd    *exec.Cmd
+	groups *Groups
+	name   string
 	killed atomic.Bool
 	beats  *os.File // to process 1
 	last   lastBeat
@@ -69,7 +76,15 @@ type Container struct {
 
 // Start starts a container, whose output goes to log. It returns when the container is set up and the program has been
 // started. If the calling process dies the container is killed.
-func Start(config Config, log *os.File) (*Container, error) {
+func Start(config Config, log *os.File) (c *Container, err error) {
+	if config.Entries, err = config.Groups.create(config.Name); err != nil {
+		return nil, &GroupsError{err}
+	}
+	defer func() {
+		if err != nil {
+			config.Groups.remove(config.Name)
+		}
+	}()
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -84,7 +99,7 @@ func Start(config Config, log *os.File) (*Container, error) {
 		return nil, errors.Join(err, out.Close())
 	}
 	defer beatsEnd.Close() // the container has its own
-	c := &Container{done: make(chan struct{}), cmd: &exec.Cmd{
+	c = &Container{groups: config.Groups, name: config.Name, done: make(chan struct{}), cmd: &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{initName, string(text)}, Env: []string{}, Dir: "/", Stdout: log, Stderr: log, ExtraFiles: []*os.File{out, beatsEnd},
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
@@ -121,6 +136,7 @@ func (c *Container) run(started chan<- error) {
 	}
 	c.err = c.cmd.Wait()
 	_ = c.beats.Close()
+	c.groups.remove(c.name)
 	close(c.done)
 }
 

@@ -35,6 +35,9 @@ func initMain(text string) (code int) {
 	var config Config
 	err := json.Unmarshal([]byte(text), &config)
 	if err == nil {
+		err = enterGroups(config.Entries) // while the machine's files are seen
+	}
+	if err == nil {
 		err = furnish(config)
 	}
 	signals := make(chan os.Signal, 1)

@@ -66,6 +66,8 @@ type Config struct {
 	// Keep is how long the node keeps the directory of a workspace that it has given up, in case it gets it again, and for at most a
 	// day that of one that another node has taken over. 0: 7 days.
 	Keep time.Duration
+	// Limits are what each workspace may use of the machine, its daemon and MCP servers included. The zero value: all of it.
+	Limits container.Limits
 	// Tidy is how often the node looks for directories that it does not need any more. 0: 1 h.
 	Tidy time.Duration
 }
@@ -73,6 +75,7 @@ type Config struct {
 // Node is a running node. Open makes one; its Server answers gateways.
 type Node struct {
 	Config
+	groups   *container.Groups // of Limits; nil: there are none
 	lost     context.Context // ends with Kill and Shutdown: nothing waits for the log any more
 	lose     context.CancelFunc
 	draining atomic.Bool
@@ -116,6 +119,12 @@ func Open(config Config) (*Node, error) {
 		config.Hide = append(config.Hide, real)
 	}
 	n := &Node{Config: config, units: map[log.Workspace]*unit{}}
+	if config.Limits != (container.Limits{}) {
+		var err error
+		if n.groups, err = container.OpenGroups("/", config.Limits); err != nil {
+			return nil, err
+		}
+	}
 	if err := n.tryContainer(); err != nil {
 		return nil, fmt.Errorf("no workspace could run here: %w", err)
 	}
@@ -139,7 +148,7 @@ func (n *Node) tryContainer() error {
 	if err := os.WriteFile(filepath.Join(dir, "program"), nil, 0o700); err != nil { // the place of the program
 		return err
 	}
-	c, err := container.Start(container.Config{Workspace: dir, Home: dir, Tmp: dir, Own: dir, Hide: n.Hide, Program: n.Program, Args: []string{"--version"}}, output)
+	c, err := container.Start(container.Config{Workspace: dir, Home: dir, Tmp: dir, Own: dir, Hide: n.Hide, Program: n.Program, Args: []string{"--version"}, Groups: n.groups, Name: filepath.Base(dir)}, output)
 	if err != nil {
 		return err
 	}

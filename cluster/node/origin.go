@@ -175,6 +175,7 @@ func (u *unit) clone(ctx context.Context, c lease.Creation) error {
 		at, tmp = "/tmp", c.Git
 	}
 	git, err := container.Start(container.Config{
+		Groups: u.node.groups, Name: u.w.ID(),
 		Workspace: u.in("files"), Home: dir, Tmp: tmp, TmpReadOnly: tmp != dir, Own: dir, Hide: u.node.Hide, Program: "/bin/sh", Args: []string{"-c", clone, "sh", c.Git, at, c.GitRef},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file"},
 	}, output)

@@ -175,7 +175,7 @@ func (u *unit) start() error {
 	}
 	run := container.Own + "/run/"
 	u.container, err = container.Start(container.Config{
-		Lives: lives, Since: since,
+		Lives: lives, Since: since, Groups: u.node.groups, Name: u.w.ID(),
 		Workspace: u.in("files"), Home: u.in("home"), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
 		Args: []string{
 			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", container.Own + "/state", "--root", container.Workspace,

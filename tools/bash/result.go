@@ -54,6 +54,7 @@ type Refused struct {
 // result builds the text: the exit code, the output, the notes. task holds what the command has
 // left running; nil: nothing.
 func (r *shellRun) result(exit sandbox.Exit, task *background.Task) (tools.Result, error) {
+	r.noteMemory(exit)
 	changes := r.changes(exit)
 	s := Structured{WorkingDirectory: r.dir}
 	s.ended(exit)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/toold/toold/cluster/container"
 	"github.com/toold/toold/cluster/identity"
 	"github.com/toold/toold/cluster/members"
 	"github.com/toold/toold/cluster/node"
@@ -35,7 +36,15 @@ type nodeFlags struct {
 	monitors, sources                    []string
 	allowRoot, strict                    bool
 	quota                                quota.Amounts
+	memory                               int64 // MiB
+	processors                           float64
 }
+
+// With less than this, in MiB and processors, a daemon would be of no use.
+const (
+	leastMemory     = 128
+	leastProcessors = 0.1
+)
 
 func nodeCommand() *cobra.Command {
 	var f nodeFlags
@@ -62,6 +71,8 @@ func nodeCommand() *cobra.Command {
 	flags.BoolVar(&f.strict, "strict-effects", false, "give strict effects to all workspaces that begin here")
 	flags.IntVar(&f.quota.Sessions, "quota-sessions", 0, "how many sessions of a principal may be attached in the whole cluster; the same on all nodes (default: no limit)")
 	flags.IntVar(&f.quota.Calls, "quota-calls", 0, "how many calls of a principal may run in the whole cluster; the same on all nodes (default: no limit)")
+	flags.Int64Var(&f.memory, "workspace-memory", 0, "how much memory each workspace may use, in MiB, with its daemon and servers (default: no limit)")
+	flags.Float64Var(&f.processors, "workspace-processors", 0, "how many processors each workspace may use, for instance 1.5 (default: no limit)")
 	flags.BoolVar(&f.allowRoot, "allow-root", false, "run as root, whose files users' commands can then read: only for trials")
 	flags.StringVar(&f.metrics, "metrics", "", metricsFlag)
 	_ = cmd.MarkFlagRequired("name")
@@ -71,6 +82,9 @@ func nodeCommand() *cobra.Command {
 func (f *nodeFlags) run() error {
 	if os.Geteuid() == 0 && !f.allowRoot {
 		return errors.New("a node does not run as root, since its users' commands could read what only root may: start it as a user of its own")
+	}
+	if f.memory != 0 && f.memory < leastMemory || f.processors != 0 && f.processors < leastProcessors {
+		return fmt.Errorf("a workspace needs at least %d MiB of memory and %v processors", leastMemory, leastProcessors)
 	}
 	log, err := f.logger()
 	if err != nil {
@@ -110,6 +124,7 @@ func (f *nodeFlags) run() error {
 	settings := node.Config{
 		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js), Alive: func(name string) bool { return !view.Suspect(name) },
 		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict,
+		Limits: container.Limits{Memory: f.memory << 20, Processors: f.processors},
 	}
 	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
 		return err
