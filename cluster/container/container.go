@@ -17,6 +17,7 @@
 package container
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,10 +49,13 @@ type Config struct {
 	Own         string // becomes /.toold: for the program's own files
 	// Hide are directories of the machine which are empty in the container, beside /home, /root and /run. Those
 	// that do not exist are passed over.
-	Hide    []string
-	Program string   // an executable file; it becomes /.toold/program
-	Args    []string // without the program
-	Env     []string // all of the environment but HOME and TMPDIR
+	Hide []string
+	// Resolver is the machine's file by which programs find name servers. It is seen also where it is in a directory that is hidden. Empty:
+	// /etc/resolv.conf.
+	Resolver string
+	Program  string   // an executable file; it becomes /.toold/program
+	Args     []string // without the program
+	Env      []string // all of the environment but HOME and TMPDIR
 	// Lives is how long the container lives after Since, and after each later [Container.Beat]. 0: without a limit.
 	Lives time.Duration
 	Since Instant
@@ -77,6 +81,7 @@ type Container struct {
 // Start starts a container, whose output goes to log. It returns when the container is set up and the program has been
 // started. If the calling process dies the container is killed.
 func Start(config Config, log *os.File) (c *Container, err error) {
+	config.Resolver = cmp.Or(config.Resolver, "/etc/resolv.conf")
 	if config.Entries, err = config.Groups.create(config.Name); err != nil {
 		return nil, &GroupsError{err}
 	}

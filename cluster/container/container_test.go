@@ -104,6 +104,36 @@ func TestWhatIsSeen(t *testing.T) {
 	}
 }
 
+// TestResolver: the file by which programs find name servers is seen though a link leads to it below a directory that is hidden, and nothing
+// else of that is.
+func TestResolver(t *testing.T) {
+	hidden, err := os.MkdirTemp("/var/lib", "toold-test-")
+	if err != nil {
+		t.Skip("no directory can be made that is seen in a container:", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(hidden) })
+	if err := os.Mkdir(filepath.Join(hidden, "resolve"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, link := filepath.Join(hidden, "resolve", "stub.conf"), filepath.Join(t.TempDir(), "resolv.conf")
+	for _, name := range []string{file, filepath.Join(hidden, "secret")} {
+		if err := os.WriteFile(name, []byte("nameserver 127.0.0.53\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	c, log := startWith(t, t.TempDir(), "cat "+file+"; find "+hidden+" -type f; (echo >"+file+") 2>/dev/null || echo read only", func(config *container.Config) {
+		config.Hide, config.Resolver = []string{hidden}, link
+	})
+	<-c.Done()
+	text, err := os.ReadFile(log)
+	if err != nil || string(text) != "nameserver 127.0.0.53\n"+file+"\nread only\n" {
+		t.Errorf("the container printed %q, %v", text, err)
+	}
+}
+
 // TestKillEndsEverything ends a container with processes that have left their parent, their session and their signals.
 func TestKillEndsEverything(t *testing.T) {
 	dir := t.TempDir()

@@ -108,6 +108,10 @@ func furnish(config Config) error {
 	if err != nil {
 		return err
 	}
+	kept, err := readResolver(config.Resolver)
+	if err != nil {
+		return err
+	}
 	const root = "/tmp" // any directory: nothing else in this namespace uses it
 	if err := unix.Mount("container", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("a file system in memory cannot be mounted: %w", err)
@@ -126,7 +130,7 @@ func furnish(config Config) error {
 		return fmt.Errorf("/dev: %w", err)
 	}
 	for _, hidden := range append([]string{"/run"}, config.Hide...) {
-		if err := hide(filepath.Join(root, hidden)); err != nil {
+		if err := hide(root, hidden, kept); err != nil {
 			return fmt.Errorf("%s cannot be hidden: %w", hidden, err)
 		}
 	}
@@ -227,15 +231,43 @@ func devices(root string) error {
 	return nil
 }
 
-// hide mounts an empty directory that cannot be written over a directory, if there is one.
-func hide(dir string) error {
+// A keptFile is one that stays where a directory is hidden, as it was when the container was made.
+type keptFile struct {
+	path    string // without links
+	content []byte
+}
+
+// readResolver returns the file by which programs find name servers: on many machines a link leads to one that is hidden, below /run.
+func readResolver(path string) (kept keptFile, err error) {
+	if kept.path, err = filepath.EvalSymlinks(path); err == nil {
+		kept.content, err = os.ReadFile(kept.path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return keptFile{}, nil
+	}
+	return kept, err
+}
+
+// hide mounts a directory that cannot be written over a directory below root, if there is one. It is empty but for the kept file, if that was
+// in it.
+func hide(root, dir string, kept keptFile) error {
 	if !filepath.IsAbs(dir) {
 		return errors.New("it is not an absolute path")
 	}
-	if _, err := os.Stat(dir); err != nil {
+	at := filepath.Join(root, dir)
+	if _, err := os.Stat(at); err != nil {
 		return nil
 	}
-	return unix.Mount("hidden", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY, "mode=0755")
+	const flags = unix.MS_NOSUID | unix.MS_NODEV
+	if err := unix.Mount("hidden", at, "tmpfs", flags, "mode=0755"); err != nil {
+		return err
+	}
+	if name := filepath.Join(root, kept.path); strings.HasPrefix(kept.path, filepath.Clean(dir)+"/") {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, kept.content, 0o644)); err != nil {
+			return err
+		}
+	}
+	return unix.Mount("", at, "", flags|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 }
 
 // enter makes dir the root directory, and mounts /proc.

@@ -28,7 +28,7 @@ func TestCreation(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		kept   bool
-	}{{"clone_failed", false}, {"full", true}, {"invalid_creation", false}} {
+	}{{"clone_failed", false}, {"quota_exceeded", false}, {"full", true}, {"quota_exceeded", true}, {"invalid_creation", false}} {
 		answer <- apierror.New(codes.FailedPrecondition, test.reason, "No.")
 		stream, err := conn.Tools.Execute(metadata.AppendToOutgoingContext(t.Context(), identity.GitKey, "https://git.example/a", identity.StrictKey, "true"))
 		if err != nil {

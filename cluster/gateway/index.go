@@ -121,29 +121,34 @@ func (x *index) note(ctx context.Context, principal, workspace, session string) 
 }
 
 // claim notes where a session is, unless the index has it in another workspace,
-// which is returned then.
-func (x *index) claim(ctx context.Context, principal, workspace, session string) (other string, err error) {
+// which is returned then. isNew reports whether the index had neither the session nor the workspace.
+func (x *index) claim(ctx context.Context, principal, workspace, session string) (other string, isNew bool, err error) {
 	e := entry{principal, session, workspace}
 	if known, _ := x.known.get(e.key()); known == workspace {
-		return "", nil
+		return "", false, nil
+	}
+	had, _, err := x.read(ctx, entry{Principal: principal, Workspace: workspace})
+	if err != nil {
+		return "", false, err
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	_, err = x.bucket.Create(ctx, e.key(), text)
+	isNew = err == nil && had.Workspace == ""
 	if members.Conflict(err) {
 		found, _, err := x.read(ctx, e)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if found.Workspace != "" && found.Workspace != workspace {
-			return found.Workspace, nil
+			return found.Workspace, false, nil
 		}
 	} else if err != nil {
-		return "", indexUnavailable(ctx, err)
+		return "", false, indexUnavailable(ctx, err)
 	}
-	return "", x.note(ctx, principal, workspace, session)
+	return "", isNew, x.note(ctx, principal, workspace, session)
 }
 
 // forget drops what is remembered here of a session.

@@ -106,11 +106,12 @@ type passage struct {
 func (g *Gateway) pass(ctx context.Context, method string, about *subject) (*passage, error) {
 	c := call{principal: principalOf(ctx), workspace: about.workspace, method: method, session: about.session}
 	var err error
+	claimed := false
 	switch {
 	case c.workspace == "":
 		c.workspace, err = g.index.workspaceOf(ctx, c.principal, about.session)
 	case about.session != "":
-		err = g.claim(ctx, c, about.session)
+		claimed, err = g.claim(ctx, c, about.session)
 	}
 	if err != nil {
 		return nil, err
@@ -118,6 +119,9 @@ func (g *Gateway) pass(ctx context.Context, method string, about *subject) (*pas
 	server, cancel, err := g.place(ctx, c)
 	if err != nil {
 		g.correct(c, about.session, err)
+		if claimed && reasonOf(err) == overQuota { // nothing has begun
+			g.index.remove(c.principal, c.workspace, about.session)
+		}
 		return nil, err
 	}
 	return &passage{g, c, about, server, cancel}, nil
@@ -149,6 +153,9 @@ func (g *Gateway) correct(c call, session string, err error) {
 	}
 }
 
+// overQuota is a node's reason for what would pass a quota.
+const overQuota = "quota_exceeded"
+
 // workspaceDeleted is a node's reason for a workspace that an administrator has deleted.
 const workspaceDeleted = "workspace_deleted"
 
@@ -178,21 +185,21 @@ func (g *Gateway) noteFirst(ctx context.Context, c call) func(*relay.Frame) (*re
 
 // claim notes where a session is that the request makes unless it exists. A name
 // is only once among the sessions of a principal, else a client that comes back
-// with it could find another session.
-func (g *Gateway) claim(ctx context.Context, c call, session string) error {
-	other, err := g.index.claim(ctx, c.principal, c.workspace, session)
+// with it could find another session. isNew reports whether the index had neither the session nor the workspace.
+func (g *Gateway) claim(ctx context.Context, c call, session string) (isNew bool, err error) {
+	other, isNew, err := g.index.claim(ctx, c.principal, c.workspace, session)
 	if err != nil || other == "" {
-		return err
+		return isNew, err
 	}
 	there := call{c.principal, other, tooldv1.SessionService_GetSession_FullMethodName, session}
 	err = g.ask(ctx, there, &tooldv1.GetSessionRequest{SessionId: session}, &tooldv1.GetSessionResponse{})
 	if reasonOf(err) == "unknown_session" {
-		return g.index.note(ctx, c.principal, c.workspace, session)
+		return false, g.index.note(ctx, c.principal, c.workspace, session)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return apierror.Preconditionf("session_elsewhere", "session_id", "The session %q exists in the workspace %q. Use that one, or another name.", session, other)
+	return false, apierror.Preconditionf("session_elsewhere", "session_id", "The session %q exists in the workspace %q. Use that one, or another name.", session, other)
 }
 
 // ask makes a unary call of the gateway's own.

@@ -61,7 +61,8 @@ type Log interface {
 	// with the first error. A segment that was removed by Purge is skipped.
 	Read(ctx context.Context, w Workspace, from Pos) iter.Seq2[Segment, error]
 	// Purge removes the segments before a position, which is that of a segment
-	// that was there. It may keep some of them, and always keeps the last one. After an error it may have removed them or not.
+	// that was there. It may keep some of them, and always keeps the last one. After an error it may have removed them or not. It
+	// returns an [ErrUnknown], and removes nothing, if the log ends before the position: it has lost something, or the answer is outdated.
 	Purge(ctx context.Context, w Workspace, before Pos) error
 }
 
@@ -81,6 +82,14 @@ var ErrInvalid = errors.New("a log does not store this")
 func (w Workspace) Check() error {
 	if w.Principal == "" || w.Name == "" {
 		return fmt.Errorf("%w: a workspace needs a principal and a name", ErrInvalid)
+	}
+	return nil
+}
+
+// CheckPurge returns an [ErrUnknown] for a position behind the end of a log, before which nothing is to be removed.
+func CheckPurge(last Segment, before Pos) error {
+	if last.Pos < before {
+		return fmt.Errorf("%w: it ends at %d, before %d, behind which it was to be cut", ErrUnknown, last.Pos, before)
 	}
 	return nil
 }

@@ -97,6 +97,9 @@ func (m *Memory) Purge(ctx context.Context, w Workspace, before Pos) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.of(w)
+	if err := CheckPurge(l.end(), before); err != nil {
+		return err
+	}
 	for len(l.segments) > 1 && l.segments[0].Pos < before {
 		l.segments = l.segments[1:]
 	}

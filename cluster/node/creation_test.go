@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,15 +25,16 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A cutLog is a log that cannot be reached once it is cut.
+// A cutLog is a log that does not answer once it is cut, whatever it is given for time, until it is healed.
 type cutLog struct {
 	log.Log
-	cut atomic.Bool
+	cut    atomic.Bool
+	healed chan struct{}
 }
 
 func (l *cutLog) Append(ctx context.Context, w log.Workspace, prev log.Pos, data []byte) (log.Pos, error) {
 	if l.cut.Load() {
-		<-ctx.Done()
+		<-l.healed
 		return 0, log.ErrUnknown
 	}
 	return l.Log.Append(ctx, w, prev, data)
@@ -42,9 +44,11 @@ func (l *cutLog) Append(ctx context.Context, w log.Workspace, prev log.Pos, data
 // append, before another node runs anything there. The workspace keeps that at its next owner, which was not asked for it.
 func TestStrict(t *testing.T) {
 	c := newCluster(t, "a", "b")
-	cut := &cutLog{Log: c.log}
+	cut := &cutLog{Log: c.log, healed: make(chan struct{})}
+	heal := sync.OnceFunc(func() { close(cut.healed) })
 	lives := func(config *node.Config) { config.StrictLives, config.StrictWait = 5*time.Second, 10*time.Second }
 	a := c.start("a", lives, func(config *node.Config) { config.Log = cut })
+	t.Cleanup(heal) // before the node ends
 	a.creates = metadata.Pairs(identity.StrictKey, "true")
 	k := a.attach(0)
 	k.bash("1", "setsid sleep 1234 & echo begun; sleep 1235")
@@ -61,6 +65,7 @@ func TestStrict(t *testing.T) {
 		t.Errorf("at the node that is cut off %q run on", left)
 	}
 	_ = k.end()
+	heal()
 	for a.Load().Workspaces > 0 { // it does not wait for the log any more
 		runtime.Gosched()
 	}

@@ -76,7 +76,7 @@ type Config struct {
 type Node struct {
 	Config
 	groups   *container.Groups // of Limits; nil: there are none
-	lost     context.Context // ends with Kill and Shutdown: nothing waits for the log any more
+	lost     context.Context   // ends with Kill and Shutdown: nothing waits for the log any more
 	lose     context.CancelFunc
 	draining atomic.Bool
 	working  sync.WaitGroup // the goroutines of workspaces

@@ -4,6 +4,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -152,16 +153,29 @@ func (u *unit) saveOrigin(ctx context.Context, l *lease.Lease) error {
 // sources returns Config.Sources, which allows nothing if it is empty.
 func (n *Node) sources() []string { return append([]string{}, n.Sources...) }
 
+// cloneDir makes an empty directory for what Git needs beside the files, also where one was left over.
+func (u *unit) cloneDir() (dir string, remove func(), err error) {
+	const name = "clone"
+	root, err := os.OpenRoot(u.dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := snapshot.Empty(root, name); err != nil {
+		return "", nil, errors.Join(err, root.Close())
+	}
+	return u.in(name), func() { _ = errors.Join(removeBelow(root, name), root.Close()) }, nil
+}
+
 // clone clones the repository in a container, where Git reaches the network and nothing of the node's. A repository of this
 // machine is at /tmp, and cannot be written. When ctx ends it returns the context's error.
 func (u *unit) clone(ctx context.Context, c lease.Creation) error {
 	limited, cancel := context.WithTimeout(ctx, cloneTime)
 	defer cancel()
-	dir, err := os.MkdirTemp(u.dir, "clone-")
+	dir, remove, err := u.cloneDir()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer remove()
 	if err := os.WriteFile(filepath.Join(dir, "program"), nil, 0o700); err != nil {
 		return err
 	}

@@ -41,10 +41,22 @@ func (u *unit) takeCalls() (err error) {
 	return err
 }
 
+// releaseCalls gives them back, also in the bucket: the next owner of the workspace takes them. It may be called more than once.
 func (u *unit) releaseCalls() {
 	if u.calls.release != nil {
 		u.calls.release()
+		u.node.flushQuota(u.w.Principal)
 	}
+}
+
+// flushTime is how long the end of a stream or of a workspace waits for the quotas.
+const flushTime = time.Second
+
+// flushQuota writes what was released of a principal before its client can ask for it at another node.
+func (n *Node) flushQuota(principal string) {
+	ctx, cancel := context.WithTimeout(n.lost, flushTime)
+	defer cancel()
+	n.Quota.Flush(ctx, principal)
 }
 
 // callsLimit is that of the daemon's settings.
@@ -73,19 +85,24 @@ func (n *Node) countSession(ctx context.Context, call identity.Call) (named func
 	}
 	first := true
 	return func(frame *relay.Frame) (*relay.Frame, error) {
-		if !first {
-			return frame, nil
-		}
-		first = false
-		data := frame.Bytes()
-		frame.Free()
-		event := &tooldv1.ExecuteResponse{}
-		if err := proto.Unmarshal(data, event); err != nil {
-			return nil, err
-		}
-		held.Name(key(event.GetAttached().GetSessionId()))
-		return relay.Encoded(data), nil
-	}, held.Release, nil
+			if !first {
+				return frame, nil
+			}
+			first = false
+			data := frame.Bytes()
+			frame.Free()
+			event := &tooldv1.ExecuteResponse{}
+			if err := proto.Unmarshal(data, event); err != nil {
+				return nil, err
+			}
+			held.Name(key(event.GetAttached().GetSessionId()))
+			return relay.Encoded(data), nil
+		}, func() {
+			held.Release()
+			if n.Draining() {
+				n.flushQuota(call.Principal)
+			}
+		}, nil
 }
 
 // overQuota returns the refusal of what would pass a quota; nil: err is about something else.

@@ -341,6 +341,7 @@ func (u *unit) end() error {
 	if err := u.mark(marker{Epoch: u.lease.Epoch()}); err != nil { // Config.Keep counts from now
 		return err
 	}
+	u.releaseCalls()
 	return u.lease.Release(u.lost)
 }
 

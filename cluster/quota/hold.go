@@ -17,8 +17,10 @@ type Session struct {
 // principal has as many as it may have, and an error of NATS if that is not known.
 func (a *Accounts) Session(ctx context.Context, who, name string) (*Session, error) {
 	p := a.of(who)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lockToAsk(ctx); err != nil {
+		return nil, err
+	}
+	defer p.unlock()
 	s := &Session{accounts: a, of: p, name: name}
 	if name != "" && p.sessions[name] > 0 {
 		p.sessions[name]++
@@ -43,8 +45,8 @@ func (a *Accounts) Session(ctx context.Context, who, name string) (*Session, err
 
 // Name sets the name of a session that had none. If the principal had one of that name, they count as one from then on.
 func (s *Session) Name(name string) {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
+	s.of.lock()
+	defer s.of.unlock()
 	if s.name != "" || name == "" {
 		return
 	}
@@ -58,8 +60,8 @@ func (s *Session) Name(name string) {
 // Release has the session count no more. It may be called more than once.
 func (s *Session) Release() {
 	s.once.Do(func() {
-		s.of.mu.Lock()
-		defer s.of.mu.Unlock()
+		s.of.lock()
+		defer s.of.unlock()
 		if s.name == "" {
 			s.of.unnamed--
 		} else if s.of.sessions[s.name]--; s.of.sessions[s.name] == 0 {
@@ -73,8 +75,10 @@ func (s *Session) Release() {
 // none is.
 func (a *Accounts) Calls(ctx context.Context, who string, most int) (n int, release func(), err error) {
 	p := a.of(who)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lockToAsk(ctx); err != nil {
+		return 0, nil, err
+	}
+	defer p.unlock()
 	taken, err := a.take(ctx, who, p, func(free Amounts) (Amounts, error) {
 		if free.Calls < 1 {
 			return Amounts{}, &Exceeded{What: "calls"}
@@ -88,8 +92,8 @@ func (a *Accounts) Calls(ctx context.Context, who string, most int) (n int, rele
 	var once sync.Once
 	return taken.Calls, func() {
 		once.Do(func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
+			p.lock()
+			defer p.unlock()
 			p.calls -= taken.Calls
 			a.released(p)
 		})

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -78,11 +79,33 @@ type Accounts struct {
 
 // A principal is what this node holds for one.
 type principal struct {
-	mu       sync.Mutex     // held while the bucket is changed
+	turn     chan struct{}  // has one slot, which is filled while the rest is used, and while the bucket is changed
 	sessions map[string]int // how many hold each session
 	unnamed  int            // sessions without a name yet
 	calls    int
 	dirty    bool // the bucket has something else
+
+	failures atomic.Uint64 // how often the bucket could not be changed
+	failure  error         // why, the last time
+}
+
+func (p *principal) lock()   { p.turn <- struct{}{} }
+func (p *principal) unlock() { <-p.turn }
+
+// lockToAsk is lock for what changes the bucket. Who has waited for another's request that has failed shares its failure, which may have
+// taken seconds.
+func (p *principal) lockToAsk(ctx context.Context) error {
+	before := p.failures.Load()
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if p.failures.Load() == before {
+		return nil
+	}
+	defer p.unlock()
+	return p.failure
 }
 
 func (p *principal) amounts() Amounts { return Amounts{len(p.sessions) + p.unnamed, p.calls} }
@@ -116,7 +139,7 @@ func (a *Accounts) of(name string) *principal {
 	defer a.mu.Unlock()
 	p := a.principals[name]
 	if p == nil {
-		p = &principal{sessions: map[string]int{}}
+		p = &principal{turn: make(chan struct{}, 1), sessions: map[string]int{}}
 		a.principals[name] = p
 	}
 	return p
@@ -132,7 +155,7 @@ func (a *Accounts) all() map[string]*principal {
 	return all
 }
 
-// take adds to what the principal holds, if the limits allow that. The caller holds p.mu. grow gets what is free of each, and returns
+// take adds to what the principal holds, if the limits allow that. The caller has the turn. grow gets what is free of each, and returns
 // what is added.
 func (a *Accounts) take(ctx context.Context, name string, p *principal, grow func(free Amounts) (Amounts, error)) (taken Amounts, err error) {
 	err = a.change(ctx, name, func(account *account) error {
@@ -164,6 +187,8 @@ func (a *Accounts) take(ctx context.Context, name string, p *principal, grow fun
 	})
 	if _, refused := errors.AsType[*Exceeded](err); err != nil && !refused {
 		p.dirty = true // it may have been stored all the same
+		p.failure = err
+		p.failures.Add(1)
 	}
 	return taken, err
 }
@@ -232,7 +257,14 @@ func read(ctx context.Context, bucket jetstream.KeyValue, name string) (found ac
 	return found, revision, err
 }
 
+// write stores an account, and removes one that holds nothing and has no limits of its own.
 func write(ctx context.Context, bucket jetstream.KeyValue, changed account, revision uint64) error {
+	if changed.Limits == nil && len(changed.Nodes) == 0 {
+		if revision == 0 {
+			return nil
+		}
+		return bucket.Delete(ctx, keyOf(changed.Principal), jetstream.LastRevision(revision))
+	}
 	text, err := json.Marshal(changed)
 	if err != nil {
 		return err
@@ -271,23 +303,33 @@ func (a *Accounts) renewAtTimes(ctx context.Context) {
 // written is with the next renewal.
 func (a *Accounts) renew(ctx context.Context, all bool) {
 	for name, p := range a.all() {
-		p.mu.Lock()
-		held := p.amounts()
-		if p.dirty || all && held != (Amounts{}) {
-			err := a.change(ctx, name, func(account *account) error {
-				account.Nodes[a.node] = share{held, a.now()}
-				if held == (Amounts{}) {
-					delete(account.Nodes, a.node)
-				}
-				return nil
-			})
-			p.dirty = err != nil
-		}
-		p.mu.Unlock()
+		a.renewOne(ctx, name, p, all)
 	}
 }
 
-// released notes that something was. The caller holds p.mu.
+func (a *Accounts) renewOne(ctx context.Context, name string, p *principal, all bool) {
+	p.lock()
+	defer p.unlock()
+	held := p.amounts()
+	if !p.dirty && (!all || held == (Amounts{})) {
+		return
+	}
+	err := a.change(ctx, name, func(account *account) error {
+		account.Nodes[a.node] = share{held, a.now()}
+		if held == (Amounts{}) {
+			delete(account.Nodes, a.node)
+		}
+		return nil
+	})
+	p.dirty = err != nil
+}
+
+// Flush writes what was released of a principal, so that other nodes may take it. What cannot be written is with the next renewal.
+func (a *Accounts) Flush(ctx context.Context, who string) {
+	a.renewOne(ctx, who, a.of(who), false)
+}
+
+// released notes that something was. The caller has the turn.
 func (a *Accounts) released(p *principal) {
 	p.dirty = true
 	select {

@@ -1,10 +1,12 @@
 package quota
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -127,6 +129,76 @@ func TestLostNode(t *testing.T) {
 	a.Alive = nil
 	a.now = func() time.Time { return begun.Add(lost + time.Minute) }
 	_ = session(t, a, "two")
+}
+
+// TestAccountsEnd: an account that holds nothing and has no limits is removed, and may begin again. What is flushed is free at once.
+func TestAccountsEnd(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	a, b := open(t, js, "a", Amounts{Sessions: 1}), open(t, js, "b", Amounts{Sessions: 1})
+	for range 2 {
+		one := session(t, a, "one")
+		refused(t, b, "two")
+		one.Release()
+		a.Flush(t.Context(), "ann")
+		if _, err := a.bucket.Get(t.Context(), keyOf("ann")); !errors.Is(err, jetstream.ErrKeyNotFound) {
+			t.Errorf("the account of nothing: %v", err)
+		}
+	}
+	_ = session(t, b, "two")
+	if err := SetLimits(t.Context(), js, 1, "bob", &Amounts{Sessions: 3}); err != nil {
+		t.Fatal(err)
+	}
+	a.Flush(t.Context(), "bob")
+	if _, limits, err := Use(t.Context(), js, 1, "bob"); err != nil || limits == nil {
+		t.Errorf("the limits of a principal that holds nothing: %v, %v", limits, err)
+	}
+}
+
+// A deafBucket answers no read until it is told to fail.
+type deafBucket struct {
+	jetstream.KeyValue
+	asked atomic.Int32
+	fail  chan struct{}
+}
+
+func (d *deafBucket) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
+	d.asked.Add(1)
+	<-d.fail
+	return nil, errors.New("no answer")
+}
+
+// TestOutage: requests of a principal that come while another of its requests waits for the bucket share that one's failure. A later one
+// asks again.
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bucket := &deafBucket{fail: make(chan struct{})}
+		a := &Accounts{bucket: bucket, now: time.Now, dirty: make(chan struct{}, 1), principals: map[string]*principal{}}
+		var all sync.WaitGroup
+		var failed atomic.Int32
+		ask := func() {
+			if _, err := a.Session(t.Context(), "ann", ""); err != nil {
+				failed.Add(1)
+			}
+		}
+		for range 3 {
+			all.Go(ask)
+			all.Go(func() {
+				if _, _, err := a.Calls(t.Context(), "ann", 1); err != nil {
+					failed.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		close(bucket.fail)
+		all.Wait()
+		if failed.Load() != 6 || bucket.asked.Load() != 1 {
+			t.Errorf("%d of 6 requests have failed, and the bucket was asked %d times", failed.Load(), bucket.asked.Load())
+		}
+		ask()
+		if bucket.asked.Load() != 2 {
+			t.Error("a request after the failure did not ask")
+		}
+	})
 }
 
 // TestNodesAtOnce: nodes that ask at the same time take no more together than there is.

@@ -20,6 +20,7 @@ import (
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/log/sqlitelog"
 	"github.com/toold/toold/cluster/objects"
+	"github.com/toold/toold/cluster/snapshot"
 )
 
 // What the directory of a backup holds.
@@ -66,7 +67,7 @@ func backupCommand() *cobra.Command {
 	var a admin
 	cmd := &cobra.Command{
 		Use: "backup DIR", Short: "Copy all workspaces to a new directory", Args: cobra.ExactArgs(1),
-		Long: "Copies all workspaces to a directory that it makes: their logs, the last snapshots of their files, and the index of sessions. " +
+		Long: "Copies all workspaces to a directory that it makes: their logs, the last snapshots of their files, named snapshots, and the index of sessions. " +
 			"The cluster may be in use meanwhile: each workspace is copied as it is at one moment.",
 		Example: "  toold-cluster backup /backup/2026-11-27 --objects https://s3.example/toold",
 	}
@@ -82,7 +83,8 @@ func backupCommand() *cobra.Command {
 			n, err := copyAll(cmd.Context(), a.log(js).Workspaces(cmd.Context(), lease.NameOf), func(w log.Workspace) error {
 				return backup.Copy(cmd.Context(), w, place, target)
 			})
-			err = errors.Join(err, kept.Close(), exportIndex(cmd.Context(), js, filepath.Join(args[0], backupIndex)))
+			_, named := snapshot.CopyNamed(cmd.Context(), place.Objects, target.Objects)
+			err = errors.Join(err, named, kept.Close(), exportIndex(cmd.Context(), js, filepath.Join(args[0], backupIndex)))
 			fmt.Fprintf(cmd.OutOrStdout(), "%d workspaces\n", n)
 			return err
 		})
@@ -121,7 +123,8 @@ func restoreCommand() *cobra.Command {
 				return backup.Restore(cmd.Context(), w, source, place)
 			})
 			fmt.Fprintf(cmd.OutOrStdout(), "%d workspaces\n", n)
-			return errors.Join(err, a.importIndex(cmd.Context(), js, filepath.Join(args[0], backupIndex)))
+			_, named := snapshot.CopyNamed(cmd.Context(), source.Objects, place.Objects)
+			return errors.Join(err, named, a.importIndex(cmd.Context(), js, filepath.Join(args[0], backupIndex)))
 		})
 	}
 	a.addObjects(cmd)

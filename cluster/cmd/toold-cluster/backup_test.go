@@ -52,12 +52,13 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent.run("2", "cat runs", "run")
+	o.run("snapshot", "token:alice", "project", "golden")
 	if told := o.run("backup", dir); told != "1 workspaces\n" {
 		t.Errorf("backup: %q", told)
 	}
 	agent.Close()
 	o.cluster.Stop()
-	if names := store.Names(t); len(names) != 1 || !strings.Contains(names[0], "/snapshots/") {
+	if names := store.Names(t); len(names) != 3 || !strings.HasPrefix(names[0], "named/names/") || !strings.HasPrefix(names[1], "named/snapshots/") || !strings.Contains(names[2], "/snapshots/") {
 		t.Errorf("the store has %q", names)
 	}
 
@@ -69,6 +70,7 @@ func TestBackup(t *testing.T) {
 	if text := o.call("1"); !strings.Contains(text, "first result") {
 		t.Errorf("the result of before is %q", text)
 	}
+	o.fromSnapshot("golden")
 	agent = o.user() // the session is found by its name
 	agent.run("3", "cat runs; echo lines: $(wc -l <runs)", "lines: 1")
 	again := exec.Command(o.program, append([]string{"restore", dir}, o.flags("restore")...)...)
@@ -76,6 +78,20 @@ func TestBackup(t *testing.T) {
 		t.Errorf("restore again: %v\n%s", err, text)
 	}
 	o.deleted(agent)
+}
+
+// fromSnapshot begins a workspace with a named snapshot, and deletes it.
+func (o *operator) fromSnapshot(name string) {
+	o.t.Helper()
+	o.run("create", "token:alice", "other", "--snapshot", name)
+	options := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
+	agent, err := toold.Join(o.t.Context(), o.cluster.Dial("alice"), &tooldv1.Attach{SessionId: "other", Roots: []string{"workspace:other"}, Options: options}, toold.Handlers{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	(&user{agent, o.t}).run("1", "cat runs", "run")
+	agent.Close()
+	o.run("delete", "token:alice", "other")
 }
 
 // deleted deletes the workspace, which a client uses.

@@ -266,6 +266,10 @@ func purge(t *testing.T, l log.Log) {
 	if err := l.Purge(t.Context(), w, all[2]); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Purge(t.Context(), w, all[2]+1000); !errors.Is(err, log.ErrUnknown) {
+		t.Errorf("a purge behind the end: %v", err)
+	}
+	holds(t, l, w, all[2], "three")
 	four := must(t, l, w, all[2], "four")
 	if four <= all[2] {
 		t.Errorf("after a purge the position %d comes after %d", four, all[2])

@@ -271,8 +271,8 @@ func (l *Log) Purge(ctx context.Context, w log.Workspace, before log.Pos) error 
 	if err != nil {
 		return err
 	}
-	if last.Pos < before { // an outdated answer, or the log has lost it
-		return fmt.Errorf("%w: it ends at %d, before %d, behind which it was to be cut", log.ErrUnknown, last.Pos, before)
+	if err := log.CheckPurge(last, before); err != nil {
+		return err
 	}
 	shard, subject := l.address(w)
 	s, err := l.stream(ctx, shard)

@@ -134,12 +134,14 @@ func (l *Log) Read(ctx context.Context, w log.Workspace, from log.Pos) iter.Seq2
 
 // Purge is [log.Log.Purge].
 func (l *Log) Purge(ctx context.Context, w log.Workspace, before log.Pos) error {
-	if err := w.Check(); err != nil {
+	last, err := l.Last(ctx, w)
+	if err == nil {
+		err = log.CheckPurge(last, before)
+	}
+	if err != nil {
 		return err
 	}
-	_, err := l.pool.Exec(ctx, `
-delete from toold_segments where principal = $1 and name = $2 and pos < $3
-and pos < (select max(pos) from toold_segments where principal = $1 and name = $2)`, []byte(w.Principal), []byte(w.Name), int64(before))
+	_, err = l.pool.Exec(ctx, "delete from toold_segments where principal = $1 and name = $2 and pos < $3", []byte(w.Principal), []byte(w.Name), int64(before))
 	return unknown(err)
 }
 

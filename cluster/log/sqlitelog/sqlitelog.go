@@ -172,7 +172,10 @@ func (l *Log) Purge(ctx context.Context, w log.Workspace, before log.Pos) error 
 		if err != nil {
 			return unknown(err)
 		}
-		return unknown(l.run("delete from segments where principal = ? and name = ? and pos < ?", nil, w, min(before, last.Pos)))
+		if err := log.CheckPurge(last, before); err != nil {
+			return err
+		}
+		return unknown(l.run("delete from segments where principal = ? and name = ? and pos < ?", nil, w, before))
 	})
 }
 
