@@ -47,6 +47,8 @@ type Config struct {
 	// TmpReadOnly has nothing be written there.
 	TmpReadOnly bool
 	Own         string // becomes /.toold: for the program's own files
+	// Below are directories that are mounted below /.toold, by their paths there. Own has directories in their places.
+	Below map[string]string
 	// Hide are directories of the machine which are empty in the container, beside /home, /root and /run. Those
 	// that do not exist are passed over.
 	Hide []string

@@ -170,6 +170,11 @@ func find(config Config) (places []place, links map[string]string, err error) {
 			return nil, nil, err
 		}
 	}
+	for at, from := range config.Below {
+		if err := add(filepath.Join(Own, at), from, true); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, name := range deviceNames {
 		if err := add("/dev/"+name, "/dev/"+name, true); err != nil {
 			return nil, nil, err

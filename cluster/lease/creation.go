@@ -4,6 +4,7 @@ package lease
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 
 	clusterv1 "github.com/toold/toold/cluster/gen/cluster/v1"
@@ -18,6 +19,8 @@ type Creation struct {
 	// Git is the repository whose files the workspace begins with, and GitRef a branch, tag or commit of it, empty for the
 	// default branch. Snapshot is the name of a snapshot instead. Both empty: it begins without files.
 	Git, GitRef, Snapshot string
+	// Volume is the name of its directory on a volume that all of its nodes have. Empty: its files are on its node, and in snapshots.
+	Volume string
 }
 
 // creator is who has created a workspace that no node has taken over yet.
@@ -32,7 +35,7 @@ func (v *View) IsNew() bool { return v.reader.epoch == 0 || v.reader.owner == re
 // Creation returns what the workspace was created with.
 func (v *View) Creation() Creation {
 	c := v.reader.creation
-	return Creation{c.GetStrictEffects(), c.GetGit(), c.GetGitRef(), c.GetSnapshot()}
+	return Creation{c.GetStrictEffects(), c.GetGit(), c.GetGitRef(), c.GetSnapshot(), c.GetVolume()}
 }
 
 // Create sets what Take creates a new workspace with. It has no effect on one that is not new.
@@ -51,12 +54,27 @@ func (v *View) RequireStrict() {
 	}
 }
 
+// RequireVolume has a workspace that no node has taken over yet have a directory of its own on a shared volume, and strict effects. It
+// has no effect on another.
+func (v *View) RequireVolume() {
+	if c := v.Creation(); c.Volume == "" && (v.IsNew() || v.reader.owner == creator) {
+		c.Volume, c.StrictEffects = hex.EncodeToString(newID()), true
+		v.reader.creation = c.encode()
+	}
+}
+
+// isVolume reports whether it is the name of a directory that RequireVolume has chosen.
+func isVolume(name string) bool {
+	id, err := hex.DecodeString(name)
+	return err == nil && len(id) == len(newID())
+}
+
 // encode returns nil for an empty workspace.
 func (c Creation) encode() *clusterv1.Creation {
 	if c == (Creation{}) {
 		return nil
 	}
-	return &clusterv1.Creation{StrictEffects: c.StrictEffects, Git: c.Git, GitRef: c.GitRef, Snapshot: c.Snapshot}
+	return &clusterv1.Creation{StrictEffects: c.StrictEffects, Git: c.Git, GitRef: c.GitRef, Snapshot: c.Snapshot, Volume: c.Volume}
 }
 
 // Create creates a workspace that the first node takes over which is asked for it. It returns [ErrExists] if the workspace is

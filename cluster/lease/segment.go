@@ -18,6 +18,7 @@ const (
 	// creations does with such a workspace would break what it was created for.
 	format       = 1
 	withCreation = 2
+	withVolume   = 3 // likewise
 	// partBytes is how much of payloads a segment takes: what remains is for its
 	// other fields, which are names and a few numbers.
 	partBytes = log.MaxSegment - 64<<10
@@ -61,8 +62,8 @@ func decode(data []byte) (*clusterv1.Segment, error) {
 	if err := proto.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%w: a segment cannot be read", ErrFormat)
 	}
-	if s.GetFormat() < format || s.GetFormat() > withCreation {
-		return nil, fmt.Errorf("%w: a segment has format %d, this node knows %d to %d", ErrFormat, s.GetFormat(), format, withCreation)
+	if s.GetFormat() < format || s.GetFormat() > withVolume {
+		return nil, fmt.Errorf("%w: a segment has format %d, this node knows %d to %d", ErrFormat, s.GetFormat(), format, withVolume)
 	}
 	if fault := check(s); fault != "" {
 		return nil, fmt.Errorf("%w: a segment has %s", ErrFormat, fault)
@@ -89,8 +90,10 @@ func check(s *clusterv1.Segment) string {
 		return "no principal or no workspace"
 	case k == kindSnapshot && s.GetSnapshot() == nil:
 		return "no snapshot"
-	case (s.GetCreation() != nil) != (s.GetFormat() == withCreation):
+	case (s.GetCreation() != nil) != (s.GetFormat() >= withCreation), (s.GetCreation().GetVolume() != "") != (s.GetFormat() == withVolume):
 		return "a creation that does not belong to its format"
+	case s.GetFormat() == withVolume && !isVolume(s.GetCreation().GetVolume()):
+		return "a volume's directory that is not an id"
 	}
 	for _, p := range s.GetPayloads() {
 		if b := p.GetBlob(); b != nil && len(b.GetDigest()) != sha256.Size {
@@ -123,6 +126,9 @@ func (w *writer) next(s *clusterv1.Segment) link {
 		s.Principal, s.Workspace = w.w.Principal, w.w.Name
 		if w.creation != nil {
 			s.Format, s.Creation = withCreation, w.creation
+			if w.creation.GetVolume() != "" {
+				s.Format = withVolume
+			}
 		}
 	}
 	data, err := proto.Marshal(s)

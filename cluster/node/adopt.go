@@ -66,13 +66,16 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if err := u.create(view); err != nil {
 		return nil, err
 	}
-	current := u.current(view)
+	current, err := u.current(view)
+	if err != nil {
+		return nil, err
+	}
 	saved, is := view.Snapshot()
 	u.saved = saved.Reference
 	if u.savedAt = never; is && (saved.Payloads == view.Count() || !current) {
 		u.savedAt = 0 // the files are, or will be, those of the snapshot
 	}
-	if current {
+	if current && !u.isShared() {
 		err = u.mark(marker{view.Epoch(), view.Epoch() + 1})
 	} else if err = os.Remove(u.in(markerName)); errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -80,8 +83,8 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	filled := !current && hasOrigin(view)
-	if filled { // before it is taken: if that fails, nothing has begun
+	filled := !current && hasOrigin(view) && (!u.isShared() || u.newPlace) // into a directory that other nodes do not know
+	if filled {                                                            // before it is taken: if that fails, nothing has begun
 		if err := u.fetch(ctx, view); err != nil {
 			return nil, err
 		}
@@ -109,7 +112,7 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 // prepare makes the unit's directory what the view describes.
 func (u *unit) prepare(ctx context.Context, view *lease.View, l *lease.Lease, current, filled bool) error {
 	older := false // whether the files are older than the log
-	if !current {
+	if !current && !u.isShared() {
 		saved, is := view.Snapshot()
 		older = view.Count() > 0 && (view.Restored() || !is || saved.Payloads != view.Count())
 	}
@@ -119,6 +122,9 @@ func (u *unit) prepare(ctx context.Context, view *lease.View, l *lease.Lease, cu
 		}
 	}
 	if err := u.furnish(); err != nil {
+		return err
+	}
+	if err := u.markVolume(); err != nil {
 		return err
 	}
 	undoes, err := u.rebuild(ctx, view, older, apply)
@@ -152,9 +158,7 @@ func (u *unit) furnish() error {
 	for _, name := range []string{"own/run", "tmp", journalName} {
 		err = errors.Join(err, snapshot.Empty(root, name))
 	}
-	for _, name := range []string{"files", "home"} {
-		err = errors.Join(err, root.MkdirAll(name, 0o700))
-	}
+	err = errors.Join(err, u.furnishBase(root))
 	for name, text := range map[string]string{"own/settings.json": fmt.Sprintf(settingsText, u.node.Drain, u.callsLimit()), "own/program": ""} {
 		err = errors.Join(err, root.RemoveAll(name), root.WriteFile(name, []byte(text), 0o700)) // the program is mounted over its file
 	}
@@ -173,7 +177,15 @@ func (u *unit) openDir() (*os.Root, error) {
 }
 
 // current reports whether the files are those of the last owner, which was this node.
-func (u *unit) current(view *lease.View) bool {
+func (u *unit) current(view *lease.View) (bool, error) {
+	if u.isShared() {
+		return u.onVolume(view)
+	}
+	return u.isCurrent(view), nil
+}
+
+// isCurrent is current for files in the unit's directory.
+func (u *unit) isCurrent(view *lease.View) bool {
 	text, err := os.ReadFile(u.in(markerName))
 	if err != nil {
 		return false
@@ -186,15 +198,18 @@ func (u *unit) current(view *lease.View) bool {
 func (u *unit) mark(m marker) error { return u.note(markerName, m) }
 
 // note writes a file of JSON into the unit's directory, in the place of the one before: there is either of them at any time.
-func (u *unit) note(name string, value any) error {
+func (u *unit) note(name string, value any) error { return noteIn(u.dir, name, value) }
+
+func noteIn(dir, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(u.in(name+".new"), text, 0o600); err != nil {
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(u.in(name+".new"), u.in(name))
+	return os.Rename(file+".new", file)
 }
 
 // fetch replaces the files by those of the last snapshot, or by those that the workspace begins with.
@@ -209,8 +224,11 @@ func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 			return err
 		}
 	}
+	if err := u.emptyBase(); err != nil {
+		return err
+	}
 	if saved, is := view.Snapshot(); is {
-		return snapshot.Load(ctx, u.objects, saved.Reference, u.dir, kept)
+		return snapshot.Load(ctx, u.objects, saved.Reference, u.place, kept)
 	}
 	if hasOrigin(view) {
 		return u.fill(ctx, view.Creation())
@@ -254,8 +272,11 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, older bool, with a
 		epoch = "" // numbers may mean other records than clients have seen
 	}
 	var lost *losses // nil: nothing is
-	if older {
+	switch {
+	case older:
 		lost = newLosses(view)
+	case u.isShared() && view.Owner() != u.node.Name && !view.Released():
+		lost = &losses{owner: view.Owner(), volume: true, sessions: map[string]*sessionLosses{}}
 	}
 	var store *journal.Store
 	for payload, err := range view.Payloads(ctx) {

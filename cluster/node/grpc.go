@@ -29,6 +29,7 @@ const (
 	reasonDraining  = "draining"   // the node takes no workspaces
 	reasonNotTaken  = "not_taken"  // the workspace could not be taken over
 	reasonNewFormat = "new_format" // the workspace's log was written by a newer version
+	reasonNoVolume  = "no_volume"  // the workspace's files are on a shared volume that the node does not have
 )
 
 // pingEvery is how often a silent connection is asked whether it lives.
@@ -117,6 +118,8 @@ func refusal(err error) error {
 		return apierror.NotFoundf("workspace_deleted", "", "The workspace was deleted by an administrator.")
 	case errors.Is(err, lease.ErrFormat):
 		return apierror.New(codes.Unavailable, reasonNewFormat, "The workspace's log was written by a newer version than this node's.")
+	case errors.Is(err, ErrNoVolume):
+		return apierror.New(codes.Unavailable, reasonNoVolume, "The workspace could not be taken over: %v.", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

@@ -22,6 +22,7 @@ type losses struct {
 	owner    string // the lost node
 	restored bool   // from a backup instead
 	snapshot bool   // there is one
+	volume   bool   // the files are on a shared volume, so that nothing of them is lost
 	since    uint64 // the index of the first payload that is not in the snapshot
 	sessions map[string]*sessionLosses
 }
@@ -41,7 +42,7 @@ func newLosses(view *lease.View) *losses {
 // note takes note of a payload, before its changes are made. A change that seals a session gets what is lost of it: behind it
 // the session cannot be changed.
 func (l *losses) note(payload lease.Payload, request *tooldv1.AppendChangesRequest) {
-	if l == nil || payload.Base {
+	if l == nil || l.volume || payload.Base {
 		return // a base is made when the files are stored, or when what is lost was removed from it
 	}
 	for _, change := range request.GetChanges() {
@@ -179,6 +180,9 @@ func (l *losses) undoes() bool {
 
 func (l *losses) message(session string) string {
 	text := fmt.Sprintf("The node %q, which ran this workspace, was lost. ", l.owner)
+	if l.volume {
+		return text + "The files are on a volume that nodes share: they are as what ran has left them. Read a file again before you rely on it."
+	}
 	if l.restored {
 		text = "This workspace was restored from a backup: what was done after the backup is gone. "
 	}

@@ -60,6 +60,9 @@ type Config struct {
 	Sources []string
 	// Strict has workspaces that begin here have strict effects, also where their client does not ask for that.
 	Strict bool
+	// SharedVolume is a directory that all nodes mount, an absolute path. Workspaces that begin here have their files there, and strict
+	// effects. Those that have begun so need it; others do not use it. Empty: there is none.
+	SharedVolume string
 	// StrictLives is how long what runs in a workspace with strict effects lives without an append that is acknowledged, and StrictWait
 	// how long a node that takes it over waits. They are the same on all nodes. 0: the constants of the same names.
 	StrictLives, StrictWait time.Duration
@@ -108,6 +111,9 @@ func Open(config Config) (*Node, error) {
 		return nil, err
 	}
 	hide := append([]string{config.Dir}, config.Hide...)
+	if config.SharedVolume != "" {
+		hide = append(hide, config.SharedVolume)
+	}
 	for i, dir := range hide {
 		real, err := realPath(dir)
 		if err != nil {
@@ -239,6 +245,9 @@ func (e *OwnerError) Error() string { return fmt.Sprintf("the node %q has the wo
 
 // ErrDraining is returned for a workspace that the node would have to take over while it is drained.
 var ErrDraining = errors.New("the node is being drained and takes no workspaces")
+
+// ErrNoVolume is returned for a workspace whose files are on a shared volume that the node does not have.
+var ErrNoVolume = errors.New("the workspace's files are on a shared volume, which this node does not have mounted")
 
 // ErrDeleted is returned for a workspace that an administrator has deleted.
 var ErrDeleted = errors.New("the workspace was deleted")

@@ -63,7 +63,7 @@ func (u *unit) base(ctx context.Context, l *lease.Lease) error {
 
 // save stores the workspace's files, if something has happened since the last snapshot. Nothing changes them meanwhile.
 func (u *unit) save(ctx context.Context) error {
-	if u.saved != "" && u.mirror.appended() == u.savedAt {
+	if u.isShared() || u.saved != "" && u.mirror.appended() == u.savedAt {
 		return nil
 	}
 	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
@@ -93,6 +93,10 @@ func (u *unit) replace(ctx context.Context, reference string) {
 func (u *unit) saveAtRest() {
 	before := u.mirror.appended()
 	if before == u.savedAt || !u.atRest(u.lost) || u.mirror.appended() != before {
+		return
+	}
+	if u.isShared() {
+		u.savedAt = before
 		return
 	}
 	reference, err := snapshot.Save(u.lost, u.objects, u.dir, kept)

@@ -22,7 +22,6 @@ import (
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/objects"
 	"github.com/toold/toold/cluster/relay"
-	"github.com/toold/toold/cluster/snapshot"
 	"github.com/toold/toold/daemon/mirror"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -30,18 +29,20 @@ import (
 // A unit is one workspace on this node, from its takeover until it is given up, lost or killed. One goroutine, live,
 // does all of that; the others only ask for it.
 type unit struct {
-	node    *Node
-	w       log.Workspace
-	dir     string
-	objects objects.Store // the workspace's own part of the node's
-	store   lease.Store
-	log     *zap.Logger
-	ready   chan struct{} // closed when conn or failed is set
-	conn    *grpc.ClientConn
-	failed  error           // why it could not be taken over
-	gone    chan struct{}   // closed when the unit has ended
-	lost    context.Context // ends when the unit is to end at once
-	kill    context.CancelFunc
+	node     *Node
+	w        log.Workspace
+	dir      string
+	place    string        // where files and what goes with them are: dir, or the workspace's directory on the shared volume
+	newPlace bool          // it is one that no other node knows
+	objects  objects.Store // the workspace's own part of the node's
+	store    lease.Store
+	log      *zap.Logger
+	ready    chan struct{} // closed when conn or failed is set
+	conn     *grpc.ClientConn
+	failed   error           // why it could not be taken over
+	gone     chan struct{}   // closed when the unit has ended
+	lost     context.Context // ends when the unit is to end at once
+	kill     context.CancelFunc
 
 	asks      func() (lease.Creation, error) // what its client wants it to be created with, if it is new
 	creation  lease.Creation                 // what it was created with; set when it is adopted
@@ -135,7 +136,7 @@ func (u *unit) discard(why error) {
 	}
 	root, err := os.OpenRoot(u.node.Dir)
 	if err == nil {
-		err = errors.Join(snapshot.Empty(root, u.w.ID()), root.Remove(u.w.ID()), root.Close())
+		err = errors.Join(removeBelow(root, u.w.ID()), root.Close(), u.removeVolume())
 	}
 	if err != nil {
 		u.log.Warn("the directory of a workspace that was deleted could not be removed", zap.String("directory", u.dir), zap.Error(err))
@@ -176,7 +177,7 @@ func (u *unit) start() error {
 	run := container.Own + "/run/"
 	u.container, err = container.Start(container.Config{
 		Lives: lives, Since: since, Groups: u.node.groups, Name: u.w.ID(),
-		Workspace: u.in("files"), Home: u.in("home"), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
+		Workspace: filepath.Join(u.place, "files"), Home: filepath.Join(u.place, "home"), Below: u.below(), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
 		Args: []string{
 			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", container.Own + "/state", "--root", container.Workspace,
 			"--settings", container.Own + "/settings.json", "--idle-exit", u.node.Idle.String(), "--log-format", "json",

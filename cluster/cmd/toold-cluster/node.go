@@ -35,6 +35,7 @@ type nodeFlags struct {
 	idle, outage, drain, keep            time.Duration
 	monitors, sources                    []string
 	allowRoot, strict                    bool
+	volume                               string
 	quota                                quota.Amounts
 	memory                               int64 // MiB
 	processors                           float64
@@ -69,6 +70,7 @@ func nodeCommand() *cobra.Command {
 	flags.StringSliceVar(&f.monitors, "nats-monitor", nil, "monitoring addresses of NATS servers, such as http://127.0.0.1:8222: the node does not begin unless they sync each write")
 	flags.StringSliceVar(&f.sources, "source", nil, "Git repositories from which users may create workspaces: a URL or an absolute path, or what they begin with, with a slash at its end")
 	flags.BoolVar(&f.strict, "strict-effects", false, "give strict effects to all workspaces that begin here")
+	flags.StringVar(&f.volume, "shared-volume", "", "directory that all nodes mount: workspaces that begin here have their files there, and strict effects")
 	flags.IntVar(&f.quota.Sessions, "quota-sessions", 0, "how many sessions of a principal may be attached in the whole cluster; the same on all nodes (default: no limit)")
 	flags.IntVar(&f.quota.Calls, "quota-calls", 0, "how many calls of a principal may run in the whole cluster; the same on all nodes (default: no limit)")
 	flags.Int64Var(&f.memory, "workspace-memory", 0, "how much memory each workspace may use, in MiB, with its daemon and servers (default: no limit)")
@@ -123,7 +125,7 @@ func (f *nodeFlags) run() error {
 	defer view.Close()
 	settings := node.Config{
 		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js), Alive: func(name string) bool { return !view.Suspect(name) },
-		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict,
+		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict, SharedVolume: f.volume,
 		Limits: container.Limits{Memory: f.memory << 20, Processors: f.processors},
 	}
 	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {

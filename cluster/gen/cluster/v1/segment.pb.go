@@ -265,7 +265,10 @@ type Creation struct {
 	// What of the repository: a branch, a tag or a commit. Empty: its default branch.
 	GitRef string `protobuf:"bytes,3,opt,name=git_ref,json=gitRef,proto3" json:"git_ref,omitempty"`
 	// The name of a snapshot that an administrator has named.
-	Snapshot      string `protobuf:"bytes,4,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Snapshot string `protobuf:"bytes,4,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// The workspace's directory on a volume that all of its nodes have, 16 bytes in hexadecimal digits. Empty: its files are on
+	// its node, and in snapshots.
+	Volume        string `protobuf:"bytes,5,opt,name=volume,proto3" json:"volume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +327,13 @@ func (x *Creation) GetGitRef() string {
 func (x *Creation) GetSnapshot() string {
 	if x != nil {
 		return x.Snapshot
+	}
+	return ""
+}
+
+func (x *Creation) GetVolume() string {
+	if x != nil {
+		return x.Volume
 	}
 	return ""
 }
@@ -541,12 +551,13 @@ const file_cluster_v1_segment_proto_rawDesc = "" +
 	"\tworkspace\x18\f \x01(\tR\tworkspace\x120\n" +
 	"\bsnapshot\x18\r \x01(\v2\x14.cluster.v1.SnapshotR\bsnapshot\x12\x1a\n" +
 	"\bdiverged\x18\x0e \x01(\bR\bdiverged\x120\n" +
-	"\bcreation\x18\x0f \x01(\v2\x14.cluster.v1.CreationR\bcreation\"x\n" +
+	"\bcreation\x18\x0f \x01(\v2\x14.cluster.v1.CreationR\bcreation\"\x90\x01\n" +
 	"\bCreation\x12%\n" +
 	"\x0estrict_effects\x18\x01 \x01(\bR\rstrictEffects\x12\x10\n" +
 	"\x03git\x18\x02 \x01(\tR\x03git\x12\x17\n" +
 	"\agit_ref\x18\x03 \x01(\tR\x06gitRef\x12\x1a\n" +
-	"\bsnapshot\x18\x04 \x01(\tR\bsnapshot\"O\n" +
+	"\bsnapshot\x18\x04 \x01(\tR\bsnapshot\x12\x16\n" +
+	"\x06volume\x18\x05 \x01(\tR\x06volume\"O\n" +
 	"\aPayload\x12\x14\n" +
 	"\x04data\x18\x01 \x01(\fH\x00R\x04data\x12&\n" +
 	"\x04blob\x18\x02 \x01(\v2\x10.cluster.v1.BlobH\x00R\x04blobB\x06\n" +
