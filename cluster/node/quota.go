@@ -41,7 +41,7 @@ func (u *unit) takeCalls() (err error) {
 	return err
 }
 
-// releaseCalls gives them back, also in the bucket: the next owner of the workspace takes them. It may be called more than once.
+// releaseCalls returns them, also in the bucket: the next owner of the workspace takes them. It may be called more than once.
 func (u *unit) releaseCalls() {
 	if u.calls.release != nil {
 		u.calls.release()
