@@ -83,7 +83,7 @@ func (u *unit) adopt(ctx context.Context) (*lease.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	filled := !current && hasOrigin(view) && (!u.isShared() || u.newPlace) // into a directory that other nodes do not know
+	filled := !current && hasOrigin(view) && (!u.isShared() || u.at.isNew) // into a directory that other nodes do not know
 	if filled {                                                            // before it is taken: if that fails, nothing has begun
 		if err := u.fetch(ctx, view); err != nil {
 			return nil, err
@@ -167,13 +167,13 @@ func (u *unit) furnish() error {
 
 // openDir opens the unit's directory, which is made if need be.
 func (u *unit) openDir() (*os.Root, error) {
-	if err := os.MkdirAll(u.dir, 0o700); err != nil {
+	if err := os.MkdirAll(u.at.dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := u.note(namesName, u.w); err != nil {
 		return nil, err
 	}
-	return os.OpenRoot(u.dir)
+	return os.OpenRoot(u.at.dir)
 }
 
 // current reports whether the files are those of the last owner, which was this node.
@@ -198,7 +198,7 @@ func (u *unit) isCurrent(view *lease.View) bool {
 func (u *unit) mark(m marker) error { return u.note(markerName, m) }
 
 // note writes a file of JSON into the unit's directory, in the place of the one before: there is either of them at any time.
-func (u *unit) note(name string, value any) error { return noteIn(u.dir, name, value) }
+func (u *unit) note(name string, value any) error { return noteIn(u.at.dir, name, value) }
 
 func noteIn(dir, name string, value any) error {
 	text, err := json.Marshal(value)
@@ -228,7 +228,7 @@ func (u *unit) fetch(ctx context.Context, view *lease.View) error {
 		return err
 	}
 	if saved, is := view.Snapshot(); is {
-		return snapshot.Load(ctx, u.objects, saved.Reference, u.place, kept)
+		return snapshot.Load(ctx, u.objects, saved.Reference, u.at.place, kept)
 	}
 	if hasOrigin(view) {
 		return u.fill(ctx, view.Creation())
@@ -285,7 +285,7 @@ func (u *unit) rebuild(ctx context.Context, view *lease.View, older bool, with a
 			err = proto.Unmarshal(payload.Data, &request)
 		}
 		if err == nil && store == nil {
-			store, err = journal.Open(filepath.Join(u.dir, journalName), journal.Config{Epoch: epoch, Unsynced: true})
+			store, err = journal.Open(filepath.Join(u.at.dir, journalName), journal.Config{Epoch: epoch, Unsynced: true})
 		}
 		if err == nil {
 			lost.note(payload, &request)

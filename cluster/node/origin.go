@@ -115,7 +115,7 @@ func (u *unit) fill(ctx context.Context, c lease.Creation) error {
 	if c.Git != "" {
 		return u.clone(ctx, c)
 	}
-	return snapshot.LoadNamed(ctx, u.node.Objects, c.Snapshot, u.place, kept, "files")
+	return snapshot.LoadNamed(ctx, u.node.Objects, c.Snapshot, u.at.place, kept, "files")
 }
 
 // create has a new workspace begin as its client asks, and as the node is configured. A request for one that exists is not asked.
@@ -137,7 +137,7 @@ func (u *unit) create(view *lease.View) error {
 	if u.node.SharedVolume != "" {
 		view.RequireVolume()
 	}
-	u.newPlace = view.Creation().Volume != before
+	u.at.isNew = view.Creation().Volume != before
 	return u.chooseBase(view.Creation().Volume)
 }
 
@@ -146,7 +146,7 @@ func (u *unit) saveOrigin(ctx context.Context, l *lease.Lease) error {
 	if u.isShared() {
 		return nil
 	}
-	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
+	reference, err := snapshot.Save(ctx, u.objects, u.at.dir, kept)
 	u.node.counters.saved(err)
 	if err == nil {
 		err = l.Snapshot(ctx, reference)
@@ -164,7 +164,7 @@ func (n *Node) sources() []string { return append([]string{}, n.Sources...) }
 // cloneDir makes an empty directory for what Git needs beside the files, also where one was left over.
 func (u *unit) cloneDir() (dir string, remove func(), err error) {
 	const name = "clone"
-	root, err := os.OpenRoot(u.dir)
+	root, err := os.OpenRoot(u.at.dir)
 	if err != nil {
 		return "", nil, err
 	}
@@ -198,7 +198,7 @@ func (u *unit) clone(ctx context.Context, c lease.Creation) error {
 	}
 	git, err := container.Start(container.Config{
 		Groups: u.node.groups, Name: u.w.ID(),
-		Workspace: filepath.Join(u.place, "files"), Home: dir, Tmp: tmp, TmpReadOnly: tmp != dir, Own: dir, Hide: u.node.Hide, Program: "/bin/sh", Args: []string{"-c", clone, "sh", c.Git, at, c.GitRef},
+		Workspace: filepath.Join(u.at.place, "files"), Home: dir, Tmp: tmp, TmpReadOnly: tmp != dir, Own: dir, Hide: u.node.Hide, Program: "/bin/sh", Args: []string{"-c", clone, "sh", c.Git, at, c.GitRef},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file"},
 	}, output)
 	if err != nil {

@@ -40,7 +40,7 @@ func (u *unit) shorten(ctx context.Context) error {
 
 // base stores the journal as it is in the place of what the log has. No daemon runs.
 func (u *unit) base(ctx context.Context, l *lease.Lease) error {
-	store, err := journal.Open(filepath.Join(u.dir, journalName), journal.Config{Unsynced: true})
+	store, err := journal.Open(filepath.Join(u.at.dir, journalName), journal.Config{Unsynced: true})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (u *unit) save(ctx context.Context) error {
 	if u.isShared() || u.saved != "" && u.mirror.appended() == u.savedAt {
 		return nil
 	}
-	reference, err := snapshot.Save(ctx, u.objects, u.dir, kept)
+	reference, err := snapshot.Save(ctx, u.objects, u.at.dir, kept)
 	u.node.counters.saved(err)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (u *unit) saveAtRest() {
 		u.savedAt = before
 		return
 	}
-	reference, err := snapshot.Save(u.lost, u.objects, u.dir, kept)
+	reference, err := snapshot.Save(u.lost, u.objects, u.at.dir, kept)
 	u.node.counters.saved(err)
 	if err != nil {
 		u.log.Warn("the workspace's files could not be stored", zap.Error(err))

@@ -29,20 +29,18 @@ import (
 // A unit is one workspace on this node, from its takeover until it is given up, lost or killed. One goroutine, live,
 // does all of that; the others only ask for it.
 type unit struct {
-	node     *Node
-	w        log.Workspace
-	dir      string
-	place    string        // where files and what goes with them are: dir, or the workspace's directory on the shared volume
-	newPlace bool          // it is one that no other node knows
-	objects  objects.Store // the workspace's own part of the node's
-	store    lease.Store
-	log      *zap.Logger
-	ready    chan struct{} // closed when conn or failed is set
-	conn     *grpc.ClientConn
-	failed   error           // why it could not be taken over
-	gone     chan struct{}   // closed when the unit has ended
-	lost     context.Context // ends when the unit is to end at once
-	kill     context.CancelFunc
+	node    *Node
+	w       log.Workspace
+	at      unitDirs
+	objects objects.Store // the workspace's own part of the node's
+	store   lease.Store
+	log     *zap.Logger
+	ready   chan struct{} // closed when conn or failed is set
+	conn    *grpc.ClientConn
+	failed  error           // why it could not be taken over
+	gone    chan struct{}   // closed when the unit has ended
+	lost    context.Context // ends when the unit is to end at once
+	kill    context.CancelFunc
 
 	asks      func() (lease.Creation, error) // what its client wants it to be created with, if it is new
 	creation  lease.Creation                 // what it was created with; set when it is adopted
@@ -66,7 +64,7 @@ type unit struct {
 func newUnit(n *Node, w log.Workspace, asks func() (lease.Creation, error)) *unit {
 	own := objects.Below(n.Objects, w.ID()+"/")
 	u := &unit{
-		node: n, w: w, asks: asks, dir: filepath.Join(n.Dir, w.ID()), objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
+		node: n, w: w, asks: asks, at: unitDirs{dir: filepath.Join(n.Dir, w.ID())}, objects: own, store: lease.Store{Log: n.Log, Blobs: objects.Blobs{Store: own, Prefix: objects.Payloads}}, log: n.Logger.With(zap.String("principal", w.Principal), zap.String("workspace", w.Name)),
 		ready: make(chan struct{}), gone: make(chan struct{}), ending: make(chan struct{}), asked: make(chan struct{}),
 	}
 	u.lost, u.kill = context.WithCancel(n.lost)
@@ -74,7 +72,7 @@ func newUnit(n *Node, w log.Workspace, asks func() (lease.Creation, error)) *uni
 }
 
 // in returns a path in the unit's directory.
-func (u *unit) in(name string) string { return filepath.Join(u.dir, name) }
+func (u *unit) in(name string) string { return filepath.Join(u.at.dir, name) }
 
 // giveUp has the unit given up, and returns when that is done.
 func (u *unit) giveUp() {
@@ -139,7 +137,7 @@ func (u *unit) discard(why error) {
 		err = errors.Join(removeBelow(root, u.w.ID()), root.Close(), u.removeVolume())
 	}
 	if err != nil {
-		u.log.Warn("the directory of a workspace that was deleted could not be removed", zap.String("directory", u.dir), zap.Error(err))
+		u.log.Warn("the directory of a workspace that was deleted could not be removed", zap.String("directory", u.at.dir), zap.Error(err))
 	}
 }
 
@@ -177,7 +175,7 @@ func (u *unit) start() error {
 	run := container.Own + "/run/"
 	u.container, err = container.Start(container.Config{
 		Lives: lives, Since: since, Groups: u.node.groups, Name: u.w.ID(),
-		Workspace: filepath.Join(u.place, "files"), Home: filepath.Join(u.place, "home"), Below: u.below(), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
+		Workspace: filepath.Join(u.at.place, "files"), Home: filepath.Join(u.at.place, "home"), Below: u.below(), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
 		Args: []string{
 			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", container.Own + "/state", "--root", container.Workspace,
 			"--settings", container.Own + "/settings.json", "--idle-exit", u.node.Idle.String(), "--log-format", "json",

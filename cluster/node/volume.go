@@ -16,33 +16,40 @@ import (
 	"github.com/toold/toold/cluster/snapshot"
 )
 
+// unitDirs are where a unit has its files.
+type unitDirs struct {
+	dir   string // of the unit, on the node's own disk
+	place string // of files and what goes with them: dir, or the workspace's directory on the shared volume
+	isNew bool   // place is one that no other node knows
+}
+
 // chooseBase sets where the workspace's files are. volume is its directory on the shared volume, empty for one without.
 func (u *unit) chooseBase(volume string) error {
 	switch {
 	case volume == "":
-		u.place = u.dir
+		u.at.place = u.at.dir
 	case u.node.SharedVolume == "":
 		return ErrNoVolume
 	default:
-		u.place = filepath.Join(u.node.SharedVolume, volume)
+		u.at.place = filepath.Join(u.node.SharedVolume, volume)
 	}
 	return nil
 }
 
 // isShared reports whether the workspace's files are on the shared volume.
-func (u *unit) isShared() bool { return u.place != "" && u.place != u.dir }
+func (u *unit) isShared() bool { return u.at.place != "" && u.at.place != u.at.dir }
 
 // onVolume reports whether the workspace has begun on the shared volume. It returns an [ErrNoVolume] if its log has records and the volume
 // does not have its directory, which is so where something else is mounted.
 func (u *unit) onVolume(view *lease.View) (bool, error) {
-	_, err := os.Stat(filepath.Join(u.place, namesName))
+	_, err := os.Stat(filepath.Join(u.at.place, namesName))
 	switch {
 	case err == nil:
 		return true, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	case view.Count() > 0 && !view.Restored():
-		return false, fmt.Errorf("%w: %s has no directory %s", ErrNoVolume, u.node.SharedVolume, filepath.Base(u.place))
+		return false, fmt.Errorf("%w: %s has no directory %s", ErrNoVolume, u.node.SharedVolume, filepath.Base(u.at.place))
 	}
 	return false, nil
 }
@@ -52,7 +59,7 @@ func (u *unit) markVolume() error {
 	if !u.isShared() {
 		return nil
 	}
-	return noteIn(u.place, namesName, u.w)
+	return noteIn(u.at.place, namesName, u.w)
 }
 
 // emptyBase empties what the volume has of the workspace.
@@ -60,7 +67,7 @@ func (u *unit) emptyBase() error {
 	if !u.isShared() {
 		return nil
 	}
-	return errors.Join(u.removeVolume(), os.MkdirAll(u.place, 0o700))
+	return errors.Join(u.removeVolume(), os.MkdirAll(u.at.place, 0o700))
 }
 
 // removeVolume removes what the volume has of the workspace.
@@ -72,7 +79,7 @@ func (u *unit) removeVolume() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(removeBelow(root, filepath.Base(u.place)), root.Close())
+	return errors.Join(removeBelow(root, filepath.Base(u.at.place)), root.Close())
 }
 
 // furnishBase makes the directories that [kept] has. dir is the unit's directory, in which those on the volume have their places.
@@ -80,10 +87,10 @@ func (u *unit) furnishBase(dir *os.Root) error {
 	if !u.isShared() {
 		return errors.Join(dir.MkdirAll("files", 0o700), dir.MkdirAll("home", 0o700))
 	}
-	if err := os.MkdirAll(u.place, 0o700); err != nil {
+	if err := os.MkdirAll(u.at.place, 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(u.place)
+	root, err := os.OpenRoot(u.at.place)
 	if err != nil {
 		return err
 	}
@@ -105,7 +112,7 @@ func (u *unit) below() map[string]string {
 	all := map[string]string{}
 	for _, name := range kept {
 		if at, is := strings.CutPrefix(name, "own/"); is {
-			all[at] = filepath.Join(u.place, name)
+			all[at] = filepath.Join(u.at.place, name)
 		}
 	}
 	return all
