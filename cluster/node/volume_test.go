@@ -66,18 +66,7 @@ func TestSharedVolume(t *testing.T) {
 		t.Errorf("the workspace has a snapshot: %v, and was created as %+v, %v", is, view.Creation(), err)
 	}
 
-	without := c.start("d")
-	_, err = tooldv1.NewSessionServiceClient(without.conn).ListSessions(t.Context(), &tooldv1.ListSessionsRequest{})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "shared volume") {
-		t.Errorf("a node without the volume: %v", err)
-	}
-	without.Kill()
-	empty := c.start("d", func(config *node.Config) { config.SharedVolume = t.TempDir() })
-	_, err = tooldv1.NewSessionServiceClient(empty.conn).ListSessions(t.Context(), &tooldv1.ListSessionsRequest{})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "has no directory") {
-		t.Errorf("a node with another volume: %v", err)
-	}
-	empty.Kill()
+	wantNoVolume(c)
 	d := c.start("d", shared)
 	d.creates = metadata.Pairs(identity.StrictKey, "false")
 	last := d.attach(again.last)
@@ -88,4 +77,21 @@ func TestSharedVolume(t *testing.T) {
 	if entries, err := os.ReadDir(volume); err != nil || len(entries) != 1 {
 		t.Errorf("the volume has %v, %v", entries, err)
 	}
+}
+
+// wantNoVolume checks that nodes without the volume, or with another one, do not take the workspace over.
+func wantNoVolume(c *cluster) {
+	c.t.Helper()
+	without := c.start("d")
+	_, err := tooldv1.NewSessionServiceClient(without.conn).ListSessions(c.t.Context(), &tooldv1.ListSessionsRequest{})
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "shared volume") {
+		c.t.Errorf("a node without the volume: %v", err)
+	}
+	without.Kill()
+	empty := c.start("d", func(config *node.Config) { config.SharedVolume = c.t.TempDir() })
+	_, err = tooldv1.NewSessionServiceClient(empty.conn).ListSessions(c.t.Context(), &tooldv1.ListSessionsRequest{})
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "has no directory") {
+		c.t.Errorf("a node with another volume: %v", err)
+	}
+	empty.Kill()
 }
