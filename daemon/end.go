@@ -226,7 +226,7 @@ func (rec *recorder) conclude(endings ...ending) {
 	rec.s.updateBehind(func(its *state) {
 		for _, e := range endings {
 			rec.s.asker.withdrawOf(its, e.use, "its call has ended")
-			w.add(t, e.use, rec.result(its, e))
+			w.add(t, e.use, rec.result(its, t, e))
 			w.entries = append(w.entries, e.changed...)
 			t.outcomes[e.ended.Outcome]++
 			t.work += e.ended.Usage.Ran
@@ -239,7 +239,7 @@ func (rec *recorder) conclude(endings ...ending) {
 		others = t.ordered == nil && len(t.open) > len(endings)
 	}, keys...)
 	if others {
-		runtime.Gosched() // calls of the turn that are about to end too get into the same transaction
+		runtime.Gosched() // calls of the turn that are about to end too mostly get into the same transaction then
 	}
 	if !rec.keep(pending, w.to) {
 		return
@@ -255,8 +255,9 @@ func (rec *recorder) conclude(endings ...ending) {
 	})
 }
 
-// result makes the record of a result.
-func (rec *recorder) result(its *state, e ending) journal.Entry {
+// result makes the record of a result. Those of an ordered turn are not written in the order in which they are made, so that
+// what such a call has read is recorded always.
+func (rec *recorder) result(its *state, t *turn, e ending) journal.Entry {
 	if e.ended.Stack != nil {
 		rec.s.daemon.Log.Error("a tool panicked", zap.String("tool", e.use.Name), zap.String("session", rec.s.name), zap.ByteString("stack", e.ended.Stack))
 	}
@@ -264,8 +265,11 @@ func (rec *recorder) result(its *state, e ending) journal.Entry {
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	var state []journal.Put
 	for real, seen := range e.read {
-		if put := putState(keySeen+real, seen); its.ledger.isNews(put) {
+		if put := putState(keySeen+real, seen); its.ledger.noteRead(put) || t.ordered != nil {
 			state = append(state, put)
+		}
+		if t.ordered != nil {
+			delete(its.ledger.recorded, keySeen+real)
 		}
 	}
 	if e.kept != nil {
@@ -331,7 +335,10 @@ func (rec *recorder) keep(pending *journal.Pending, write func(*ledger) *journal
 		case <-rec.s.daemon.life.atOnce:
 			return false
 		}
-		_, err = view(rec.s, func(its *state) *journal.Pending { return write(&its.ledger) }).Wait()
+		_, err = view(rec.s, func(its *state) *journal.Pending {
+			clear(its.ledger.recorded) // another call's may have been written in between
+			return write(&its.ledger)
+		}).Wait()
 	}
 	if err == nil {
 		return true

@@ -29,7 +29,7 @@ func TestDependencyIsSerial(t *testing.T) {
 			p := newPair(t)
 			r := rand.New(rand.NewPCG(seed, 1))
 			least := turns / sessions // and more while nothing has run beside each other: calls are short on a busy machine
-			for turn := 1; turn <= least || p.beside == 0 && turn <= 10*least; turn++ {
+			for turn := 1; turn <= least || p.beside == 0 && turn <= max(500, 10*least); turn++ {
 				p.play(turn, madeUpTurn(r, turn))
 			}
 			if p.beside == 0 {

@@ -112,6 +112,32 @@ func TestPostponedIsNotShown(t *testing.T) {
 	}
 }
 
+// TestReadIsRecordedAgain: what was read of a file that has changed is known after a restart, in each order of results.
+func TestReadIsRecordedAgain(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		h := prepare(t)
+		h.start()
+		path := h.file("f", "one\n")
+		options := free()
+		options.OrderedResults = &ordered
+		c := h.join("s", options)
+		read := fmt.Sprintf(`{"file_path":%q}`, path)
+		for n, text := range []string{"one\n", "two\n", "two\n", "three\n"} {
+			h.file("f", text)
+			id := fmt.Sprint("c", n)
+			c.use(id, "Read", read)
+			c.until(id + " OK")
+		}
+		c.cancel()
+		h.stop()
+		h.start()
+		c = h.join("s", options)
+		c.use("edit", "Edit", fmt.Sprintf(`{"file_path":%q,"old_string":"three","new_string":"four"}`, path))
+		c.until("edit OK")
+		h.stop()
+	}
+}
+
 // TestUnchangedIsNotRecorded: the todo list is recorded again only when it is another one.
 func TestUnchangedIsNotRecorded(t *testing.T) {
 	h := prepare(t)

@@ -44,7 +44,6 @@ type followed struct {
 	held   [2][]byte // in each channel: the beginning of a character whose rest is still to come
 	steps  int
 	output *spool.Output
-	buffer []byte // of chunkBytes, from the first output on: what is sent is encoded before Send returns
 }
 
 // followCall begins to follow a call whose start is or was sent; nil when it has ended already.
@@ -62,6 +61,9 @@ func (st *stream) followCall(key string) *followed {
 // again.
 func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 	due = heartbeatEvery
+	if len(st.running) == 0 {
+		st.buffer = nil
+	}
 	for key, f := range st.running {
 		if f == nil {
 			delete(st.running, key)
@@ -138,10 +140,10 @@ func (st *stream) sendChunk(f *followed, now time.Time) (more bool, err error) {
 	if behind := f.output.Total() - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
 	}
-	if f.buffer == nil {
-		f.buffer = make([]byte, chunkBytes-utf8.UTFMax)
+	if st.buffer == nil {
+		st.buffer = make([]byte, chunkBytes-utf8.UTFMax)
 	}
-	run, err := f.output.Next(f.pos, f.buffer)
+	run, err := f.output.Next(f.pos, st.buffer)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.pos = f.output.Total() // what cannot be read cannot be shown; the result and ReadOutput say so
 		return false, nil

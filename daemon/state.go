@@ -60,7 +60,7 @@ type ledger struct {
 	running  int                 // calls whose turn has come and that have not ended
 	deferred []change            // of concurrent calls, until none of them runs any more
 	kept     time.Time           // when the newest checkpoint was made
-	put      map[string]uint64   // hashes of the read states that were passed to the journal, by key; not those of before a restart
+	recorded map[string]uint64   // hashes of the read states that this process has recorded last, by key
 	acked    uint64              // the client has stored the records up to this number
 
 	postponed postponed
@@ -118,7 +118,7 @@ func newState(log *journal.Log) state {
 		ledger: ledger{
 			log:   log,
 			turns: map[uint64]*turn{}, calls: map[string]*callRow{}, uses: map[useKey]string{}, byID: map[string]string{},
-			live: map[string]*live{}, news: make(chan struct{}), put: map[string]uint64{},
+			live: map[string]*live{}, news: make(chan struct{}), recorded: map[string]uint64{},
 		},
 		questions: questions{asked: map[string]*asked{}, proposed: map[string]bool{}, freed: make(chan struct{})},
 		clients:   clients{streams: map[*stream]struct{}{}, requests: map[*clientRequest]struct{}{}, editors: map[string]*stream{}, detached: now},
@@ -127,17 +127,16 @@ func newState(log *journal.Log) state {
 	}
 }
 
-// stateSeed makes it unlikely that a file can be made of which the read state has the hash of another.
+// stateSeed keeps clients from choosing file contents whose hashes collide.
 var stateSeed = maphash.MakeSeed()
 
-// isNews reports whether the value is another one than isNews was asked about last for its key. The caller passes it to
-// the journal then.
-func (l *ledger) isNews(put journal.Put) bool {
+// noteRead reports whether the value differs from the last one for its key, and remembers it. The caller passes it to the journal then.
+func (l *ledger) noteRead(put journal.Put) (changed bool) {
 	hash := maphash.Bytes(stateSeed, put.Value)
-	if before, known := l.put[put.Key]; known && before == hash {
+	if before, known := l.recorded[put.Key]; known && before == hash {
 		return false
 	}
-	l.put[put.Key] = hash
+	l.recorded[put.Key] = hash
 	return true
 }
 

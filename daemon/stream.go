@@ -60,6 +60,7 @@ type presence struct {
 	again       []string      // keys of calls whose records are to be sent again
 	tools       []*clientTool // tools that its client runs itself
 	buffers     bool          // its client sends the unsaved text of files
+	buffer      []byte        // for output, while calls run: what is sent is encoded before Send returns
 	missed      bool          // it is waited for whether the client comes back
 }
 
@@ -282,6 +283,14 @@ func (st *stream) sendAgain() error {
 		records, err := st.session.log.Find(key)
 		if err != nil {
 			return journalRefusal(err)
+		}
+		if len(records) == 0 { // it may end just now: a call that ends at once has no record before its result
+			if err := st.session.written(); err != nil {
+				return journalRefusal(err)
+			}
+			if records, err = st.session.log.Find(key); err != nil {
+				return journalRefusal(err)
+			}
 		}
 		if len(records) == 0 {
 			if err := st.sendEnd(key); err != nil {

@@ -86,7 +86,7 @@ func (in inlet) forgetTurn(t *turn) {
 	}
 	in.s.update(func(its *state) {
 		t.ended, t.over = true, true
-		delete(its.ledger.turns, t.number)
+		its.forget(t)
 		if its.ledger.open == t {
 			its.ledger.open = nil
 		}
@@ -177,7 +177,7 @@ func (rec *recorder) endOf(its *state, t *turn) journal.Entry {
 	return wireEntry(nil, wire, putState(keyTurn, its.ledger.lastTurn), journal.Put{Key: turnKey(t.number)})
 }
 
-// forget takes a turn out of the session whose end is recorded, and wakes the streams that may end with it.
+// forget takes a turn that is over out of the session, and wakes the streams that may end with it.
 func (its *state) forget(t *turn) {
 	delete(its.ledger.turns, t.number)
 	its.used = time.Now()

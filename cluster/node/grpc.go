@@ -94,7 +94,7 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	if err := relay.Accept(stream, n.Name); err != nil {
 		return err
 	}
-	daemon = relay.Hold(daemon, &n.reading, func() error { return u.mirror.passes(ctx) })
+	daemon = relay.Hold(daemon, &n.reading, func() (passes func() error) { return u.mirror.mark(ctx) })
 	return relay.Relay(stream, daemon, cancel, &n.reading, seen)
 }
 

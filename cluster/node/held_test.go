@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,15 +17,37 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// A heldLog appends nothing while it is locked.
+// A heldLog appends nothing while it is held.
 type heldLog struct {
 	log.Log
-	sync.Mutex
+	mu   sync.Mutex
+	gate chan struct{} // nil: it is not held
+}
+
+func (l *heldLog) hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gate = make(chan struct{})
+}
+
+func (l *heldLog) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.gate)
+	l.gate = nil
 }
 
 func (l *heldLog) Append(ctx context.Context, w log.Workspace, prev log.Pos, data []byte) (log.Pos, error) {
-	l.Lock()
-	defer l.Unlock()
+	l.mu.Lock()
+	gate := l.gate
+	l.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return prev, fmt.Errorf("%w: %w", log.ErrUnknown, ctx.Err())
+		}
+	}
 	return l.Log.Append(ctx, w, prev, data)
 }
 
@@ -62,12 +85,12 @@ func TestRecordsWaitInTheNode(t *testing.T) {
 	k.bash("1", "echo 1 >file")
 	wantStart(t, k.result("1"), "OK")
 	inside := a.inside(k.last)
-	held.Lock()
+	held.hold()
 	k.use("2", "Read", `{"file_path":"/workspace/file"}`)
-	wantStart(t, inside.result("2"), "OK")
+	inside.until(func(r *tooldv1.ExecuteResponse) bool { return r.GetAccepted().GetToolUseId() == "2" })
 	c.dies("a")
 	other := b.attach(k.last)
-	held.Unlock()
+	held.release()
 	for {
 		r, err := k.stream.Recv()
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,7 +146,7 @@ func (m *mirrorServer) stop() {
 // store appends a request to the log, once: it comes again if its answer was lost.
 //
 // If the workspace belongs to another node the daemon gets no answer at all: it is killed before it can do or tell
-// anything. Until a request is stored passes lets nothing of the daemon pass.
+// anything. Until a request is stored, what mark returns lets nothing pass that the daemon has sent since it was held.
 func (m *mirrorServer) store(request *tooldv1.AppendChangesRequest, payload []byte, held func()) error {
 	stored := m.begin(time.Now())
 	held()
@@ -173,7 +172,6 @@ func (m *mirrorServer) append(request *tooldv1.AppendChangesRequest, payload []b
 		return err
 	}
 	stored()
-	runtime.Gosched() // clients come first
 	m.acknowledged(instant)
 	m.group = request.GetGroup()
 	m.count++
@@ -200,22 +198,24 @@ func (m *mirrorServer) begin(at time.Time) (stored func()) {
 	}
 }
 
-// passes returns nil when everything is stored that the daemon knew when it sent what has come from it. Its journal shows records
-// as soon as their request has come here.
-func (m *mirrorServer) passes(ctx context.Context) error {
+// mark returns what returns nil when everything is stored that the daemon knew when it sent what has come from it. Its journal
+// shows records as soon as their request has come here.
+func (m *mirrorServer) mark(ctx context.Context) (passes func() error) {
 	m.mu.Lock()
 	r := m.underWay
 	m.mu.Unlock()
-	if r == nil {
-		return nil
-	}
-	select {
-	case <-r.stored:
-		return nil
-	case <-m.open.Done():
-		return status.Error(codes.Unavailable, "the workspace was lost before what its daemon has sent was stored")
-	case <-ctx.Done():
-		return ctx.Err()
+	return func() error {
+		if r == nil {
+			return nil
+		}
+		select {
+		case <-r.stored:
+			return nil
+		case <-m.open.Done():
+			return status.Error(codes.Unavailable, "the workspace was lost before what its daemon has sent was stored")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

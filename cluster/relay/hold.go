@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 )
 
 // So much is received ahead: some messages, of which only the last may be large.
@@ -15,22 +16,25 @@ const (
 // A heldStream receives messages while those before wait to be passed on.
 type heldStream struct {
 	grpc.ClientStream
-	queue  chan arrived // closed at the end
-	passes func() error
-	ended  error // the error of the last RecvMsg; read when queue is closed
+	queue chan arrived // closed at the end
+	mark  func() (passes func() error)
+	ended error // the error of the last RecvMsg; read when queue is closed
+	over  bool  // RecvMsg has returned it
 }
 
 // An arrived is a message that was received ahead.
 type arrived struct {
-	frame *Frame
-	taken chan struct{} // closed when RecvMsg returns it; nil: nothing is to wait for that
+	frame  *Frame
+	passes func() error
+	taken  chan struct{} // closed when it has passed, or is not to; nil: nothing waits for that
 }
 
-// Hold returns the stream with a RecvMsg that returns a message, which must be a *Frame, only after passes has returned nil
-// for it, and else the error of passes. Meanwhile up to 16 messages are received, so that they go on together; one of more than
-// 16 KiB is the last of them. The goroutine that receives is added to reading, and ends with the stream.
-func Hold(stream grpc.ClientStream, reading *sync.WaitGroup, passes func() error) grpc.ClientStream {
-	h := &heldStream{ClientStream: stream, queue: make(chan arrived, aheadMessages), passes: passes}
+// Hold returns the stream with a RecvMsg that returns a message, which must be a *Frame, only after what mark has returned when the
+// message came has returned nil, and else its error. Meanwhile up to 16 more messages are received, so that messages which may pass at the same time
+// go on together; after one of more than 16 KiB none is received until it has passed. How the stream ends is not held back. The goroutine that
+// receives is added to reading, and ends with the stream.
+func Hold(stream grpc.ClientStream, reading *sync.WaitGroup, mark func() (passes func() error)) grpc.ClientStream {
+	h := &heldStream{ClientStream: stream, queue: make(chan arrived, aheadMessages), mark: mark}
 	reading.Go(h.receive)
 	return h
 }
@@ -42,7 +46,7 @@ func (h *heldStream) receive() {
 		if h.ended = h.ClientStream.RecvMsg(frame); h.ended != nil {
 			return
 		}
-		next := arrived{frame: frame}
+		next := arrived{frame: frame, passes: h.mark()}
 		if frame.data.Len() > aheadBytes {
 			next.taken = make(chan struct{})
 		}
@@ -66,15 +70,25 @@ func (h *heldStream) receive() {
 func (h *heldStream) RecvMsg(message any) error {
 	next, is := <-h.queue
 	if !is {
+		h.over = true
 		return h.ended
 	}
+	err := next.passes()
 	if next.taken != nil {
 		close(next.taken)
 	}
-	if err := h.passes(); err != nil {
+	if err != nil {
 		next.frame.Free()
 		return err
 	}
 	*message.(*Frame) = *next.frame
 	return nil
+}
+
+// Trailer returns the stream's trailer once RecvMsg has returned its end; before, there is none.
+func (h *heldStream) Trailer() metadata.MD {
+	if !h.over {
+		return nil
+	}
+	return h.ClientStream.Trailer()
 }

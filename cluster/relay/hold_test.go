@@ -44,9 +44,11 @@ func TestHold(t *testing.T) {
 				cancel(nil)
 				return err
 			}
-			return Relay(client, Hold(server, &reading, func() error {
-				<-opened
-				return refuse
+			return Relay(client, Hold(server, &reading, func() (passes func() error) {
+				return func() error {
+					<-opened
+					return refuse
+				}
 			}), cancel, &reading, nil)
 		})
 		stream := open(t, conn)

@@ -35,15 +35,16 @@ var budgets = []budget{
 	{"goroutine switches", 12, 12, 10, func(c *costs) float64 { return c.switches }, lookTrace},
 	{"futex calls", 14, 16, 10, func(c *costs) float64 { return c.futexes }, lookTrace},
 	{"file-system calls", 3, 15, 3, func(c *costs) float64 { return c.files }, lookStrace},
-	{"transactions of the journal", 2, 2, 1, func(c *costs) float64 { return c.transactions }, lookStrace},
-	{"writes to the journal's files", 6, 7, 3, func(c *costs) float64 { return c.writes }, lookStrace},
+	{"transactions of the journal", 2, 3, 1, func(c *costs) float64 { return c.transactions }, lookStrace},
+	{"writes to the journal's files", 9, 12, 3, func(c *costs) float64 { return c.writes }, lookStrace},
 	{"syncs of the journal", 0, 0, 0, func(c *costs) float64 { return c.syncs }, lookStrace},
 	{"reads of the journal's records", 0, 0, 0, func(c *costs) float64 { return c.reads }, lookTrace},
 }
 
 // TestCostOfACall holds what a call costs the daemon, one call after the other, against budgets. They are counts and
-// never times, so that they are the same on a busy machine. Each is the average over many calls, in the round of three in
-// which it was the least: what the daemon does now and then by itself is not counted.
+// never times, so that they are nearly the same on a busy machine. Each is the average over many calls, in the round of three in
+// which it was the least: what the daemon does now and then by itself is not counted. What strace counts is of one round of 100
+// calls. There a call on a busy machine takes longer than its records are postponed, which its budgets of transactions and writes allow.
 func TestCostOfACall(t *testing.T) {
 	program := countedProgram(t)
 	for _, call := range []struct {

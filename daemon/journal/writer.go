@@ -25,7 +25,7 @@ type Pending struct {
 	durability Durability
 	room       room
 	staged     bool
-	shown      bool // to the readers; used by the syncer alone
+	shown      bool // to the readers; used by the goroutine that concludes it
 	at         time.Time
 
 	done chan struct{} // closed when last and err are settled
@@ -339,7 +339,7 @@ func (p *Pending) time(e *Entry) time.Time {
 }
 
 // conclude shows what was committed to the readers, and publishes the outcome. What could not be synced is shown, since it is
-// in the file that readers have; what the mirror does not have is not.
+// in the file that readers have; what the mirror refuses is not, unless the mirror has held it back from clients.
 func (p *Pending) conclude(err error) {
 	if p.err == nil && (err == nil || !p.log.store.mirrored) {
 		p.show()

@@ -24,7 +24,7 @@ const (
 // A copy of a daemon's journal in another place: "toold serve --mirror" names the Unix socket of a server that stores it.
 //
 // The daemon connects and sends AppendChangesRequest, each behind its length: four bytes, the most significant first. It
-// has one under way at a time. The answer is one byte: 0 when the changes are safe. Until then no client is shown them,
+// has one under way at a time. The answer is one byte: 0 when the changes are safe. Until then no client is shown them, but for what follows below,
 // and a call whose start is among them does not begin to act if it changes anything. Any other byte is a refusal, which
 // is final and ends the daemon; its text follows behind its length. A request whose connection ends without an answer
 // is sent again over another one for as long as the daemon lives.
