@@ -187,8 +187,10 @@ func (a *Accounts) take(ctx context.Context, name string, p *principal, grow fun
 	})
 	if _, refused := errors.AsType[*Exceeded](err); err != nil && !refused {
 		p.dirty = true // it may have been stored all the same
-		p.failure = err
-		p.failures.Add(1)
+		if ctx.Err() == nil {
+			p.failure = err
+			p.failures.Add(1)
+		} // else it is that of one caller
 	}
 	return taken, err
 }

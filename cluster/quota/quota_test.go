@@ -161,10 +161,14 @@ type deafBucket struct {
 	fail  chan struct{}
 }
 
-func (d *deafBucket) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
+func (d *deafBucket) Get(ctx context.Context, _ string) (jetstream.KeyValueEntry, error) {
 	d.asked.Add(1)
-	<-d.fail
-	return nil, errors.New("no answer")
+	select {
+	case <-d.fail:
+		return nil, errors.New("no answer")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // TestOutage: requests of a principal that come while another of its requests waits for the bucket share that one's failure. A later one
@@ -198,6 +202,21 @@ func TestOutage(t *testing.T) {
 		if bucket.asked.Load() != 2 {
 			t.Error("a request after the failure did not ask")
 		}
+
+		// Whose client has gone fails alone.
+		bucket.fail = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		all.Go(func() { _, _ = a.Session(ctx, "ann", "") })
+		synctest.Wait()
+		all.Go(ask)
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if bucket.asked.Load() != 4 {
+			t.Errorf("the bucket was asked %d times, want 4: a request has shared the end of another's client", bucket.asked.Load())
+		}
+		close(bucket.fail)
+		all.Wait()
 	})
 }
 
