@@ -20,14 +20,22 @@ func Patch(path, old, next string) string {
 	if old == next {
 		return ""
 	}
-	skip, a, b := window(old, next)
+	from, end := changed(old, next)
+	a, b := old[from:end], next[from:len(next)-(len(old)-end)]
 	if len(a) > maxPatch || len(b) > maxPatch {
 		return fmt.Sprintf("(no diff: more than %d MiB differ)\n", maxPatch>>20)
 	}
-	diff, err := udiff.ToUnifiedDiff(path, path, a, udiff.Lines(a, b), udiff.DefaultContextLines)
+	edits := udiff.Lines(a, b)
+	first := lineStart(old, from, udiff.DefaultContextLines)
+	for i := range edits {
+		edits[i].Start += from - first
+		edits[i].End += from - first
+	}
+	diff, err := udiff.ToUnifiedDiff(path, path, old[first:lineEnd(old, end, udiff.DefaultContextLines)], edits, udiff.DefaultContextLines)
 	if err != nil {
 		panic("BUG: a computed diff does not apply to what it was computed from: " + err.Error())
 	}
+	skip := strings.Count(old[:first], "\n")
 	for _, h := range diff.Hunks {
 		h.FromLine += skip
 		h.ToLine += skip
@@ -35,14 +43,11 @@ func Patch(path, old, next string) string {
 	return strings.ToValidUTF8(diff.String(), "\ufffd")
 }
 
-// window cuts equal whole lines off both ends, except for the context of a diff, and returns how
-// many lines it has cut off the beginning. The cost of a diff is then that of the change, not of
-// the file.
-func window(old, next string) (skip int, a, b string) {
+// changed returns where the lines of old begin and end outside of which next is the same. The cost of a diff is then that
+// of the change, not of the file.
+func changed(old, next string) (from, end int) {
 	head, tail := Ends(old, next)
-	head = lineStart(old, head, udiff.DefaultContextLines)
-	end := lineEnd(old, len(old)-tail, udiff.DefaultContextLines)
-	return strings.Count(old[:head], "\n"), old[head:end], next[head : len(next)-(len(old)-end)]
+	return lineStart(old, head, 0), lineEnd(old, len(old)-tail, 0)
 }
 
 // Ends returns how many bytes two texts have in common at their beginnings and, after those, at

@@ -178,6 +178,26 @@ func legacies(t *testing.T) (all []Encoding) {
 	return all
 }
 
+// TestPatchHasContext: where equal lines can be matched in several ways, there is context behind what changes all the same. Without
+// it a patch holds at the end of a file only.
+func TestPatchHasContext(t *testing.T) {
+	const before, after = "a\nc\nb\nlong\n\nb\na\nc\nb\nc\nb\n\n", "a\nc\nb\nlonc\n\nb\nc\nb\n\n"
+	for _, swap := range []bool{false, true} {
+		old, next := before, after
+		if swap {
+			old, next = next, old
+		}
+		diff := Patch("f", old, next)
+		lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+		for _, line := range lines[len(lines)-3:] {
+			if line[0] != ' ' {
+				t.Errorf("the last three lines are no context of\n%s", diff)
+				break
+			}
+		}
+	}
+}
+
 // The diff, as another program reads it, makes the new text of the old one.
 func TestPatchApplies(t *testing.T) {
 	if _, err := exec.LookPath("patch"); err != nil {
