@@ -265,12 +265,13 @@ func (rec *recorder) result(its *state, t *turn, e ending) journal.Entry {
 	row.Open, row.Outcome = false, int(e.ended.Outcome)
 	var state []journal.Put
 	for real, seen := range e.read {
-		if put := putState(keySeen+real, seen); its.ledger.noteRead(put) || t.ordered != nil {
-			state = append(state, put)
-		}
+		put := putState(keySeen+real, seen)
 		if t.ordered != nil {
-			delete(its.ledger.recorded, keySeen+real)
+			delete(its.ledger.recorded, put.Key)
+		} else if !its.ledger.noteRead(put) {
+			continue
 		}
+		state = append(state, put)
 	}
 	if e.kept != nil {
 		state = append(state, *e.kept)

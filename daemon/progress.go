@@ -62,7 +62,7 @@ func (st *stream) followCall(key string) *followed {
 func (st *stream) sendProgress(now time.Time) (due time.Duration, err error) {
 	due = heartbeatEvery
 	if len(st.running) == 0 {
-		st.buffer = nil
+		st.chunk = nil
 	}
 	for key, f := range st.running {
 		if f == nil {
@@ -140,10 +140,10 @@ func (st *stream) sendChunk(f *followed, now time.Time) (more bool, err error) {
 	if behind := f.output.Total() - f.pos; behind > behindBytes {
 		f.pos += behind - behindBytes/2
 	}
-	if st.buffer == nil {
-		st.buffer = make([]byte, chunkBytes-utf8.UTFMax)
+	if st.chunk == nil {
+		st.chunk = make([]byte, chunkBytes-utf8.UTFMax)
 	}
-	run, err := f.output.Next(f.pos, st.buffer)
+	run, err := f.output.Next(f.pos, st.chunk)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.pos = f.output.Total() // what cannot be read cannot be shown; the result and ReadOutput say so
 		return false, nil

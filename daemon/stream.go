@@ -49,6 +49,7 @@ type stream struct {
 	sent    uint64 // the newest record sent
 	done    bool   // the result of the only call has been sent
 	running map[string]*followed
+	chunk   []byte // the buffer for output, while calls run: what is sent is encoded before Send returns
 }
 
 // A presence is what the session knows of a stream, and what the stream's client has brought.
@@ -60,7 +61,6 @@ type presence struct {
 	again       []string      // keys of calls whose records are to be sent again
 	tools       []*clientTool // tools that its client runs itself
 	buffers     bool          // its client sends the unsaved text of files
-	buffer      []byte        // for output, while calls run: what is sent is encoded before Send returns
 	missed      bool          // it is waited for whether the client comes back
 }
 
@@ -120,7 +120,7 @@ func (st *stream) run(ctx context.Context) error {
 			return err
 		}
 		var progress <-chan time.Time
-		if len(st.running) > 0 { // a timer that is waited for has the runtime keep book of it
+		if len(st.running) > 0 { // the runtime has to keep a timer in order while it is waited for
 			timer.Reset(due)
 			progress = timer.C
 		}

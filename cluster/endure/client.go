@@ -21,7 +21,8 @@ type client struct {
 	name, workspace string
 	dial            toold.Dial
 	ledger          *ledger
-	long            bool // some commands take so long that an owner which was cut off is replaced meanwhile
+	begun           time.Time // the run
+	long            bool      // some commands take so long that an owner which was cut off is replaced meanwhile
 
 	mu      sync.Mutex
 	epoch   string
@@ -34,7 +35,12 @@ type client struct {
 func (c *client) complain(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wrong = append(c.wrong, c.name+": "+fmt.Sprintf(format, args...))
+	c.broken(format, args...)
+}
+
+// broken notes a broken promise, with the time, as faults are printed with theirs. The caller holds mu.
+func (c *client) broken(format string, args ...any) {
+	c.wrong = append(c.wrong, fmt.Sprintf("%6.1f s  %s: ", time.Since(c.begun).Seconds(), c.name)+fmt.Sprintf(format, args...))
 }
 
 // event checks that each record comes once, in order.
@@ -43,7 +49,7 @@ func (c *client) event(r *tooldv1.ExecuteResponse) {
 	defer c.mu.Unlock()
 	if attached := r.GetAttached(); attached != nil {
 		if c.epoch != "" && attached.GetEpoch() != c.epoch {
-			c.wrong = append(c.wrong, fmt.Sprintf("%s: the numbering has changed", c.name))
+			c.broken("the numbering has changed")
 			c.last = 0
 		}
 		c.epoch = attached.GetEpoch()
@@ -54,7 +60,7 @@ func (c *client) event(r *tooldv1.ExecuteResponse) {
 	}
 	if seq := r.GetSeq(); seq > 0 {
 		if seq <= c.last {
-			c.wrong = append(c.wrong, fmt.Sprintf("%s: record %d came after record %d", c.name, seq, c.last))
+			c.broken("record %d came after record %d", seq, c.last)
 		}
 		c.last = seq
 	}
@@ -130,7 +136,7 @@ func (c *client) note(id string, result *tooldv1.ToolResult) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if was, known := c.result[id]; known && was != outcome {
-		c.wrong = append(c.wrong, fmt.Sprintf("%s: the call %s has the results %s and %s", c.name, id, was, outcome))
+		c.broken("the call %s has the results %s and %s", id, was, outcome)
 	}
 	c.result[id] = outcome
 }

@@ -69,13 +69,13 @@ func endure(length time.Duration, seed uint64, clients int, strict, overlap, kee
 	running, stop := context.WithTimeout(ctx, length)
 	defer stop()
 	var working sync.WaitGroup
-	all := make([]*client, clients)
+	all, begun := make([]*client, clients), time.Now()
 	for i := range all {
 		// two sessions share a workspace
-		all[i] = &client{name: fmt.Sprint("s", i), workspace: fmt.Sprint("w", i/2), ledger: ledger, long: strict || overlap, dial: cluster.Dial(users[i/2%len(users)]), result: map[string]string{}, started: map[string]bool{}}
+		all[i] = &client{name: fmt.Sprint("s", i), workspace: fmt.Sprint("w", i/2), begun: begun, ledger: ledger, long: strict || overlap, dial: cluster.Dial(users[i/2%len(users)]), result: map[string]string{}, started: map[string]bool{}}
 		working.Go(func() { all[i].work(running) })
 	}
-	f := faults{cluster: cluster, r: rand.New(rand.NewPCG(seed, 1)), begun: time.Now()}
+	f := faults{cluster: cluster, r: rand.New(rand.NewPCG(seed, 1)), begun: begun}
 	f.play(running)
 	working.Wait()
 	if err := f.heal(); err != nil {

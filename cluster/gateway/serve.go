@@ -38,22 +38,22 @@ func (g *Gateway) ended(client grpc.ServerStream, err error) error {
 // serve handles every RPC of the contract. The way to the node is found on a goroutine that ends with that: it needs twice the stack of
 // the relay, and the runtime would not take it back for as long as the RPC lasts.
 func (g *Gateway) serve(client grpc.ServerStream) error {
-	var p *passage
+	var o *opened
 	var err error
-	led := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(led)
-		p, err = g.lead(client)
+		defer close(done)
+		o, err = g.open(client)
 	}()
-	<-led
-	if p == nil {
+	<-done
+	if o == nil {
 		return err
 	}
-	return p.relay(client)
+	return o.relay(client)
 }
 
-// lead reads what an RPC is about, and opens it at the node that serves it. Without a passage the RPC has ended, with the error.
-func (g *Gateway) lead(client grpc.ServerStream) (*passage, error) {
+// open reads what an RPC is about, and opens it at the node that serves it. If it returns nil the RPC has ended, with the error.
+func (g *Gateway) open(client grpc.ServerStream) (*opened, error) {
 	name, _ := grpc.MethodFromServerStream(client)
 	request, known := requests[name]
 	if !known {
@@ -93,8 +93,8 @@ func answer[Request, Response proto.Message](client grpc.ServerStream, request R
 	return client.SendMsg(response)
 }
 
-// A passage is an RPC that a node has accepted.
-type passage struct {
+// An opened is an RPC that a node has accepted.
+type opened struct {
 	g      *Gateway
 	call   call
 	about  *subject
@@ -103,7 +103,7 @@ type passage struct {
 }
 
 // pass opens an RPC to the node that has the workspace of its subject.
-func (g *Gateway) pass(ctx context.Context, method string, about *subject) (*passage, error) {
+func (g *Gateway) pass(ctx context.Context, method string, about *subject) (*opened, error) {
 	c := call{principal: principalOf(ctx), workspace: about.workspace, method: method, session: about.session}
 	var err error
 	claimed := false
@@ -124,21 +124,21 @@ func (g *Gateway) pass(ctx context.Context, method string, about *subject) (*pas
 		}
 		return nil, err
 	}
-	return &passage{g, c, about, server, cancel}, nil
+	return &opened{g, c, about, server, cancel}, nil
 }
 
 // relay passes on what comes from either side until the RPC ends.
-func (p *passage) relay(client grpc.ServerStream) error {
+func (o *opened) relay(client grpc.ServerStream) error {
 	var seen func(*relay.Frame) (*relay.Frame, error)
-	if p.call.method == tooldv1.ToolService_Execute_FullMethodName {
-		p.g.attached.Add(1)
-		defer p.g.attached.Add(-1)
-		if p.about.session == "" {
-			seen = p.g.noteFirst(client.Context(), p.call)
+	if o.call.method == tooldv1.ToolService_Execute_FullMethodName {
+		o.g.attached.Add(1)
+		defer o.g.attached.Add(-1)
+		if o.about.session == "" {
+			seen = o.g.noteFirst(client.Context(), o.call)
 		}
 	}
-	err := relay.Relay(client, p.server, p.cancel, &p.g.reading, seen, p.about.frame)
-	p.g.correct(p.call, p.about.session, err)
+	err := relay.Relay(client, o.server, o.cancel, &o.g.reading, seen, o.about.frame)
+	o.g.correct(o.call, o.about.session, err)
 	return endOfNode(client.Context(), err)
 }
 

@@ -84,25 +84,27 @@ func (n *Node) countSession(ctx context.Context, call identity.Call) (named func
 		return nil, func() {}, refusal(err)
 	}
 	first := true
-	return func(frame *relay.Frame) (*relay.Frame, error) {
-			if !first {
-				return frame, nil
-			}
-			first = false
-			data := frame.Bytes()
-			frame.Free()
-			event := &tooldv1.ExecuteResponse{}
-			if err := proto.Unmarshal(data, event); err != nil {
-				return nil, err
-			}
-			held.Name(key(event.GetAttached().GetSessionId()))
-			return relay.Encoded(data), nil
-		}, func() {
-			held.Release()
-			if n.Draining() {
-				n.flushQuota(call.Principal)
-			}
-		}, nil
+	named = func(frame *relay.Frame) (*relay.Frame, error) {
+		if !first {
+			return frame, nil
+		}
+		first = false
+		data := frame.Bytes()
+		frame.Free()
+		event := &tooldv1.ExecuteResponse{}
+		if err := proto.Unmarshal(data, event); err != nil {
+			return nil, err
+		}
+		held.Name(key(event.GetAttached().GetSessionId()))
+		return relay.Encoded(data), nil
+	}
+	release = func() {
+		held.Release()
+		if n.Draining() {
+			n.flushQuota(call.Principal)
+		}
+	}
+	return named, release, nil
 }
 
 // overQuota returns the refusal of what would pass a quota; nil: err is about something else.

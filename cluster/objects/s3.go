@@ -30,9 +30,10 @@ const partBytes = 16 << 20
 // ErrUnusable is wrapped by errors of [OpenS3] that do not pass by themselves.
 var ErrUnusable = errors.New("the object store cannot be used")
 
-// OpenS3 opens a bucket that exists, by its address https://HOST/BUCKET; http:// sends everything in the clear, and is for a store on the same machine. The credentials are in the environment: AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and for temporary ones AWS_SESSION_TOKEN; AWS_REGION is the bucket's region, which is asked for if it
-// is not set. It returns an error that wraps [ErrUnusable] if that has to be changed.
+// OpenS3 opens a bucket that exists, by its address https://HOST/BUCKET. An address with http:// sends everything in the clear,
+// and is for a store on the same machine. The credentials are in the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// for temporary ones AWS_SESSION_TOKEN; AWS_REGION is the bucket's region, which is asked for if it is not set. It returns an
+// error that wraps [ErrUnusable] if that has to be changed.
 func OpenS3(ctx context.Context, address string) (S3, error) {
 	u, err := url.Parse(address)
 	bucket := ""

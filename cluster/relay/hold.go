@@ -29,10 +29,11 @@ type arrived struct {
 	taken  chan struct{} // closed when it has passed, or is not to; nil: nothing waits for that
 }
 
-// Hold returns the stream with a RecvMsg that returns a message, which must be a *Frame, only after what mark has returned when the
-// message came has returned nil, and else its error. Meanwhile up to 16 more messages are received, so that messages which may pass at the same time
-// go on together; after one of more than 16 KiB none is received until it has passed. How the stream ends is not held back. The goroutine that
-// receives is added to reading, and ends with the stream.
+// Hold returns the stream with a RecvMsg that holds messages back, which must be of type *Frame. It calls mark when a message
+// comes, and returns the message only after the function that mark has returned for it returns nil, else that one's error.
+// Meanwhile up to 16 more messages are received, so that messages which may pass at the same time go on together; after one of
+// more than 16 KiB none is received until it has passed. How the stream ends is not held back. The goroutine that receives is
+// added to reading, and ends with the stream.
 func Hold(stream grpc.ClientStream, reading *sync.WaitGroup, mark func() (passes func() error)) grpc.ClientStream {
 	h := &heldStream{ClientStream: stream, queue: make(chan arrived, aheadMessages), mark: mark}
 	reading.Go(h.receive)

@@ -1,6 +1,6 @@
-// Mirroring: whatever a store commits is passed to a copy elsewhere before any reader sees it, or sees it
-// through the mirror alone, and a store is built from such changes. The mirror takes the syncer's place at the end of a group: while
-// it stores one, the next gathers in the queue.
+// Mirroring: whatever a store commits is passed to a copy elsewhere before any client sees it, and a store
+// is built from such changes. The mirror takes the syncer's place at the end of a group: while it stores
+// one, the next gathers in the queue.
 
 package journal
 
@@ -15,13 +15,13 @@ import (
 
 // A Mirror stores changes in another place, and returns when they are safe there. It is called by one
 // goroutine at a time, with changes in the order in which they were committed, and not before the
-// call before has returned. It may block for as long as it needs: what it was given is neither
-// shown to readers, unless it calls held, nor counts as appended until it returns. After an error, which the entries'
-// Wait returns, it is not called again, and the store takes nothing more.
+// call before has returned. It may block for as long as it needs: what it was given does not count as
+// appended until it returns, nor do readers see it, unless it calls held. After an error, which the
+// entries' Wait returns, it is not called again, and the store takes nothing more.
 //
 // A mirror through which readers' answers leave may have readers see the changes while it stores them: it
-// calls held, on the goroutine that has called it, once nothing that readers do from then on gets past it
-// before the changes are safe. What waits for the changes to be safe, such as the beginning of a call,
+// calls held, on the goroutine that has called it, once it lets nothing that readers pass on from then on
+// leave before the changes are safe. What waits for the changes to be safe, such as the beginning of a call,
 // goes on waiting.
 //
 // What a mirror is given must not be modified. epoch is the store's.

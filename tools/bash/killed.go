@@ -14,8 +14,8 @@ import (
 // killedByKernel is the exit code of a shell whose last command was ended by SIGKILL.
 const killedByKernel = 128 + 9
 
-// noteMemory notes that a process of the command was probably killed by the kernel, since the daemon's control group has a limit of memory: the
-// exit code alone does not show it.
+// noteMemory notes that the kernel may have killed a process of the command, since the daemon's control group has reached its limit of memory.
+// The exit code does not show that.
 func (r *shellRun) noteMemory(exit sandbox.Exit) {
 	if exit.Stopped || exit.Code != killedByKernel && exit.Signal != "SIGKILL" {
 		return
@@ -48,8 +48,8 @@ func memoryKills(root string) (killed int, limit string) {
 					killed, _ = strconv.Atoi(number)
 				}
 			}
-			if bytes, err := os.ReadFile(path.Join(group, version.limit)); killed > 0 && err == nil {
-				return killed, inMiB(strings.TrimSpace(string(bytes)))
+			if most, err := os.ReadFile(path.Join(group, version.limit)); killed > 0 && err == nil {
+				return killed, inMiB(strings.TrimSpace(string(most)))
 			}
 			killed = 0
 		}

@@ -81,12 +81,20 @@ func nodeCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *nodeFlags) run() error {
+// check returns why no node begins with the flags.
+func (f *nodeFlags) check() error {
 	if os.Geteuid() == 0 && !f.allowRoot {
 		return errors.New("a node does not run as root, since its users' commands could read what only root may: start it as a user of its own")
 	}
 	if f.memory != 0 && f.memory < leastMemory || f.processors != 0 && f.processors < leastProcessors {
 		return fmt.Errorf("a workspace needs at least %d MiB of memory and %v processors", leastMemory, leastProcessors)
+	}
+	return nil
+}
+
+func (f *nodeFlags) run() error {
+	if err := f.check(); err != nil {
+		return err
 	}
 	log, err := f.logger()
 	if err != nil {

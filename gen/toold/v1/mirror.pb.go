@@ -24,14 +24,14 @@ const (
 // A copy of a daemon's journal in another place: "toold serve --mirror" names the Unix socket of a server that stores it.
 //
 // The daemon connects and sends AppendChangesRequest, each behind its length: four bytes, the most significant first. It
-// has one under way at a time. The answer is one byte: 0 when the changes are safe. Until then no client is shown them, but for what follows below,
+// has one under way at a time. The answer is one byte: 0 when the changes are safe. Until then no client is shown them,
 // and a call whose start is among them does not begin to act if it changes anything. Any other byte is a refusal, which
 // is final and ends the daemon; its text follows behind its length. A request whose connection ends without an answer
 // is sent again over another one for as long as the daemon lives.
 //
 // A server through which all clients of the daemon go may answer a request that has holds with a byte 2 before that answer:
 // it has the request, and from then on passes nothing of the daemon to a client until the changes are safe. The daemon
-// then sends the changes to its clients at once, so that their way to the server takes no time of its own.
+// then sends the changes to its clients at once, and they wait in the server: their way there takes no time of its own.
 type AppendChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the journal: it stays the same as long as every number means the same record.
