@@ -94,6 +94,7 @@ func (r *Runner) Close() error {
 	for _, p := range running {
 		<-p.Done()
 	}
+	killMarked(r.generation)
 	err := r.watcher.close()
 	r.reaper.stop()
 	r.host.close()

@@ -19,7 +19,8 @@ const watchArg = "--watch-over-daemon"
 
 // A watcher is a process that outlives the daemon. It holds one end of a pipe whose other end only
 // the daemon has. When the daemon dies, for whatever reason, the pipe ends, and the watcher kills
-// every process with the daemon's marker. A watcher that dies before the daemon is replaced.
+// every process with the daemon's marker. A daemon that has killed them itself writes a byte before.
+// A watcher that dies before the daemon is replaced.
 type watcher struct {
 	line *os.File      // the daemon's end
 	gone chan struct{} // closed when the last watcher has ended after close
@@ -41,7 +42,7 @@ func WatcherMain(args []string) bool {
 	line, ready := os.NewFile(3, "daemon"), os.NewFile(4, "ready")
 	_, _ = ready.Write([]byte{1}) // without a reader the line has ended too
 	_ = ready.Close()
-	_, _ = io.Copy(io.Discard, line) // nothing is ever written: it ends when the daemon does
+	_, _ = io.Copy(io.Discard, line) // it ends when the daemon does
 	killMarked(args[2])
 	return true
 }
@@ -80,9 +81,12 @@ func (w *watcher) replace(end error, start func() (*os.Process, error)) *os.Proc
 	return w.child
 }
 
-// startWatcher starts one watcher at the far end of the line and waits until it reports that it is
-// ready.
+// startWatcher starts one watcher at the far end of the line and waits until it is watching: as the
+// small program that becomes this one when it has something to do, or else as this one.
 func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
+	if child, err := r.startSmallWatcher(far); err == nil {
+		return child, nil
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -92,10 +96,7 @@ func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 		return nil, err
 	}
 	defer word.Close()
-	child, err := spawn(self, []string{self, watchArg, r.generation}, &os.ProcAttr{
-		Dir: "/", Files: []*os.File{r.null, r.null, r.null, far, ready}, Env: os.Environ(),
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	child, err := r.spawnWatcher(self, far, ready)
 	_ = ready.Close()
 	if err != nil {
 		return nil, err
@@ -107,11 +108,25 @@ func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 	return child, nil
 }
 
-// close ends the watcher and waits for it. The error is the last watcher's.
+// spawnWatcher starts a program as the watcher, with files from descriptor 3 on.
+func (r *Runner) spawnWatcher(program string, files ...*os.File) (*os.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return spawn(program, []string{self, watchArg, r.generation}, &os.ProcAttr{
+		Dir: "/", Files: append([]*os.File{r.null, r.null, r.null}, files...), Env: os.Environ(),
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+}
+
+// close ends the watcher, which has nothing to kill any more, and waits for it. The error is the last
+// watcher's.
 func (w *watcher) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
+	_, _ = w.line.Write([]byte{1}) // without it the watcher finds nothing
 	err := w.line.Close()
 	<-w.gone
 	return errors.Join(err, w.err)
