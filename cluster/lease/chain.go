@@ -30,8 +30,9 @@ type chain struct {
 	base  int // links[base] begins a base that the log may be cut at; 0: none
 	bytes int // of the data of links
 
-	putBack  int // how many links were appended again that had been acknowledged
-	outdated int // how many ends in a row were from before the chain
+	before   log.Pos // where the log ends if it has none of links
+	putBack  int     // how many links were appended again that had been acknowledged
+	outdated int     // how many ends in a row were from before the chain
 	fenced   *Fenced
 }
 
@@ -70,6 +71,7 @@ func (c *chain) request() (prev log.Pos, data []byte, more bool) {
 	if c.fenced != nil || c.next == len(c.links) {
 		return 0, nil, false
 	}
+	prev = c.before
 	if c.next > 0 {
 		prev = c.links[c.next-1].pos
 	}
@@ -95,7 +97,7 @@ func (c *chain) ends(last log.Segment) bool {
 	}
 	c.outdated = 0
 	switch {
-	case !own:
+	case !own && !c.isBefore(last):
 		c.fence(last)
 		return true
 	case at+1 >= c.floor:
@@ -107,8 +109,8 @@ func (c *chain) ends(last log.Segment) bool {
 	}
 }
 
-// find returns the index of the segment in the chain, -1 for an empty log.
-func (c *chain) find(last log.Segment) (int, bool) {
+// find returns the index of the segment in the chain, -1 for an empty log and for a segment that is not there.
+func (c *chain) find(last log.Segment) (at int, own bool) {
 	if last.Pos == 0 {
 		return -1, true
 	}
@@ -118,19 +120,35 @@ func (c *chain) find(last log.Segment) (int, bool) {
 			return i, true
 		}
 	}
-	return 0, false
+	return -1, false
+}
+
+// isBefore reports whether a segment is from before the base that the chain begins with, so that the log has lost the base. It
+// is not if it may be from an owner who took over after the loss.
+func (c *chain) isBefore(last log.Segment) bool {
+	first := c.links[0]
+	if last.Pos >= first.pos || !first.header.begins || first.data == nil {
+		return false
+	}
+	base, err := decode(first.data)
+	if err != nil {
+		return false
+	}
+	s, err := decode(last.Data)
+	return err == nil && (s.GetEpoch() < base.GetEpoch() || s.GetEpoch() == base.GetEpoch() && s.GetOwner() == base.GetOwner())
 }
 
 // resume continues behind the link at an index, which is the end of the log.
 func (c *chain) resume(at int, pos log.Pos) bool {
-	changed := c.next != at+1
+	end := &c.before
 	if at >= 0 {
-		changed = changed || c.links[at].pos != pos
-		c.links[at].pos = pos
+		end = &c.links[at].pos
 	} else if !c.links[0].header.begins {
 		c.fenced = &Fenced{Diverged: true} // the log is empty, and its beginning is not kept
 		return true
 	}
+	changed := c.next != at+1 || *end != pos
+	*end = pos
 	c.putBack += max(0, c.next-(at+1))
 	c.next = at + 1
 	return changed

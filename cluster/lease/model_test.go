@@ -7,6 +7,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -41,6 +42,7 @@ type rules struct {
 	lose        int  // the log loses its last segments, although it has acknowledged them
 	loseAtDeath bool // it does so only when the owner dies in the same moment
 	steady      bool // there is one owner, who neither dies nor releases the workspace
+	returns     int  // what was lost is there again, as another replica has it; positions are not given twice
 	noPutBack   bool // an owner does not put back what the log has lost
 }
 
@@ -171,6 +173,9 @@ func (w *world) run() {
 		if w.one(w.rules.lose) && !w.rules.loseAtDeath {
 			w.log.lose()
 		}
+		if w.one(w.rules.returns) {
+			w.log.recover()
+		}
 	}
 }
 
@@ -231,6 +236,7 @@ type simLog struct {
 	world    *world
 	segments []log.Segment
 	last     log.Pos
+	lost     []log.Segment // that may return
 	ends     []log.Segment // all that there have been
 	stored   map[[32]byte]bool
 	epoch    uint64 // the highest so far
@@ -289,6 +295,7 @@ func (l *simLog) purge(before log.Pos) {
 	for len(l.segments) > 1 && l.segments[0].Pos < before {
 		l.segments = l.segments[1:]
 	}
+	l.lost = slices.DeleteFunc(l.lost, func(s log.Segment) bool { return s.Pos < before })
 }
 
 func (l *simLog) lose() {
@@ -296,8 +303,28 @@ func (l *simLog) lose() {
 		return
 	}
 	l.world.count("losses")
-	l.segments = l.segments[:max(0, len(l.segments)-1-l.world.rng.IntN(3))]
-	l.last = l.end().Pos
+	kept := max(0, len(l.segments)-1-l.world.rng.IntN(3))
+	if l.world.rules.returns > 0 {
+		l.lost = append(l.lost, l.segments[kept:]...)
+	}
+	l.segments = slices.Clip(l.segments[:kept])
+	if l.world.rules.returns == 0 {
+		l.last = l.end().Pos
+	}
+}
+
+// recover makes a replica the leader that has lost nothing.
+func (l *simLog) recover() {
+	if len(l.lost) == 0 {
+		return
+	}
+	l.world.count("returns of what was lost")
+	l.segments, l.lost = l.all(), nil
+}
+
+// all returns the segments as a replica has them that has lost nothing.
+func (l *simLog) all() []log.Segment {
+	return slices.SortedFunc(slices.Values(slices.Concat(l.segments, l.lost)), func(a, b log.Segment) int { return cmp.Compare(a.Pos, b.Pos) })
 }
 
 // client asks for calls until it has their results, and remembers all that it

@@ -331,6 +331,22 @@ func (n *node) answered() {
 		n.purge()
 	}
 	n.acknowledge()
+	if w.rules.steady && w.rules.returns > 0 && w.one(10) {
+		n.readBack(w.log.all())
+	}
+}
+
+// readBack reads the log as a successor would, when the owner has just stored all that it has.
+func (n *node) readBack(segments []log.Segment) {
+	r := reader{w: ws}
+	for _, s := range segments {
+		if err := r.read(s); err != nil {
+			n.world.breaks("an owner can read the log", "%v", err)
+		}
+	}
+	if r.diverged != 0 || len(r.payloads) != len(n.records) {
+		n.world.breaks("what was put back is read once", "%d of %d records, diverged at %d", len(r.payloads), len(n.records), r.diverged)
+	}
 }
 
 // purge removes what is before the base, as a Lease does before its next append.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toold/toold/cluster/lease"
@@ -72,17 +74,83 @@ func TestServersAreKilled(t *testing.T) {
 	stop()
 	wg.Wait()
 	for w, n := range acknowledged {
-		v := openUntil(t, store, w)
-		next := 0
-		for p, err := range v.Payloads(t.Context()) {
-			if err != nil || string(p.Data) != fmt.Sprint(next) {
-				t.Fatalf("%v: payload %d is %q: %v", w, next, p.Data, err)
-			}
-			next++
+		holds(t, store, w, n, 1)
+	}
+}
+
+// stream is the only one of the tests with one shard.
+const stream = "toold-w-0"
+
+// TestReplicaLosesItsEnd has a server lead whose files were damaged, which NATS takes for current: nothing is lost, whether the
+// owner lives or not.
+func TestReplicaLosesItsEnd(t *testing.T) {
+	servers := natstest.StartProcesses(t, 3)
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.URL)
+	}
+	_, js := natstest.ConnectCluster(t, urls...)
+	var doubted atomic.Int32
+	store := lease.Store{Log: natslog.New(js, natslog.Config{Shards: 1, Replicas: 3, Doubted: func(error) { doubted.Add(1) }})}
+	w := log.Workspace{Principal: "p", Name: "w"}
+	first := takeUntil(t, store, w, "n1")
+	for n := range 100 {
+		appendNext(t, first, n)
+	}
+	damaged := (natstest.Leader(t, js, stream) + 1) % 3
+	damage(t, servers[damaged])
+	natstest.Lead(t, js, stream, damaged)
+	second := takeUntil(t, store, w, "n2") // n1 is dead
+	holds(t, store, w, 100, 2)
+	natstest.Lead(t, js, stream, damaged)
+	appendNext(t, second, 100)
+	for i := range servers {
+		natstest.Lead(t, js, stream, i)
+		holds(t, store, w, 101, 2)
+	}
+	if doubted.Load() != 2 {
+		t.Errorf("a server was doubted %d times, not for its end and for the gap later", doubted.Load())
+	}
+}
+
+func appendNext(t *testing.T, l *lease.Lease, n int) {
+	t.Helper()
+	if err := l.Append(t.Context(), fmt.Append(nil, n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damage shuts a server down, cuts off the end of what it has of the stream, and starts it again.
+func damage(t *testing.T, server *natstest.Process) {
+	t.Helper()
+	server.Stop(t)
+	blocks, err := filepath.Glob(filepath.Join(server.Dir, "jetstream", "$G", "streams", stream, "msgs", "*.blk"))
+	if err != nil || len(blocks) != 1 {
+		t.Fatal(blocks, err)
+	}
+	info, err := os.Stat(blocks[0])
+	if err == nil {
+		err = os.Truncate(blocks[0], info.Size()*9/10)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start(t)
+}
+
+// holds checks that a workspace has the payloads that are the numbers below n.
+func holds(t *testing.T, s lease.Store, w log.Workspace, n int, epoch uint64) {
+	t.Helper()
+	v := openUntil(t, s, w)
+	next := 0
+	for p, err := range v.Payloads(t.Context()) {
+		if err != nil || string(p.Data) != fmt.Sprint(next) {
+			t.Fatalf("payload %d is %q: %v", next, p.Data, err)
 		}
-		if next < n || v.Diverged() != 0 || v.Epoch() != 1 {
-			t.Errorf("%v: %d payloads of at least %d, diverged at %d, epoch %d", w, next, n, v.Diverged(), v.Epoch())
-		}
+		next++
+	}
+	if next < n || v.Diverged() != 0 || v.Epoch() != epoch {
+		t.Errorf("%d payloads of at least %d, diverged at %d, epoch %d", next, n, v.Diverged(), v.Epoch())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"iter"
+	"slices"
 	"unicode/utf8"
 
 	clusterv1 "github.com/toold/toold/cluster/gen/cluster/v1"
@@ -42,7 +43,7 @@ type Payload struct {
 
 // Open reads what the log has of a workspace. If it has nothing the epoch of
 // the view is 0. It returns an [ErrFormat], an [ErrCollision] or what the log
-// returns.
+// returns: a [log.ErrUnknown] as well if something is missing that another copy of the log may have, which is used next.
 func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
@@ -56,6 +57,11 @@ func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 			return nil, err
 		}
 		if err := v.reader.read(s); err != nil {
+			return nil, err
+		}
+	}
+	if copies, is := store.Log.(log.Replicated); is && v.Diverged() > 0 {
+		if err := copies.Doubt(ctx, w, v.Diverged()); err != nil {
 			return nil, err
 		}
 	}
@@ -178,6 +184,9 @@ func (r *reader) read(s log.Segment) error {
 		}
 	}
 	if !r.follows(seg) {
+		if r.again(s) {
+			return nil
+		}
 		r.diverge(s.Pos)
 	}
 	r.links = append(r.links, newLink(s.Pos, s.Data, headerOf(seg)))
@@ -202,6 +211,19 @@ func (r *reader) follows(seg *clusterv1.Segment) bool {
 		return true
 	}
 	return len(r.links) > 0 && bytes.Equal(seg.GetPrevious(), r.links[len(r.links)-1].hash[:])
+}
+
+// again reports whether a segment is one of those that were read already. An owner has put it back, since the log had lost it when
+// it asked; a replica that had not lost it has it twice.
+func (r *reader) again(s log.Segment) bool {
+	hash := sha256.Sum256(s.Data)
+	i := slices.IndexFunc(r.links, func(l link) bool { return l.hash == hash })
+	if i < 0 {
+		return false
+	}
+	r.links[i].pos = s.Pos
+	r.links[len(r.links)-1].pos = s.Pos // the next segment is appended behind s, and continues the last link
+	return true
 }
 
 func (r *reader) diverge(at log.Pos) {

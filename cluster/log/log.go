@@ -66,6 +66,13 @@ type Log interface {
 	Purge(ctx context.Context, w Workspace, before Pos) error
 }
 
+// Replicated is a [Log] that has several copies of its segments, of which it uses one.
+type Replicated interface {
+	// Doubt is told that something is missing before a position, which is that of a segment. It returns an [ErrUnknown] when another
+	// copy is about to be used, and nil if each of them was in use since the first Doubt about that position: all have lost it.
+	Doubt(ctx context.Context, w Workspace, at Pos) error
+}
+
 // ErrBusy is returned by Append while another append to the same workspace is
 // under way: nothing was stored, and the same append may be tried again.
 var ErrBusy = errors.New("another append to the workspace is under way")

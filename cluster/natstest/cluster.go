@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,9 @@ import (
 
 // processEnv holds the [node] that a process of the test binary is to run.
 const processEnv = "TOOLD_NATSTEST_NODE"
+
+// serverName is the name of the server with a number.
+const serverName = "nats-%d"
 
 // node is one server of a cluster.
 type node struct {
@@ -36,7 +41,7 @@ func nodes(t testing.TB, n int) []node {
 	ports := freePorts(t, 2*n)
 	all := make([]node, n)
 	for i := range all {
-		all[i] = node{Name: fmt.Sprintf("nats-%d", i), Dir: t.TempDir(), Client: ports[i], Route: ports[n+i], Routes: ports[n:]}
+		all[i] = node{Name: fmt.Sprintf(serverName, i), Dir: t.TempDir(), Client: ports[i], Route: ports[n+i], Routes: ports[n:]}
 	}
 	return all
 }
@@ -185,6 +190,7 @@ type Process struct {
 	Dir  string // its storage
 	node node
 	cmd  *exec.Cmd
+	in   io.Closer // when it is closed the server shuts down
 }
 
 // StartProcesses returns n servers that form a cluster, each in a process of
@@ -214,7 +220,7 @@ func (p *Process) Start(t testing.TB) {
 	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = append(os.Environ(), processEnv+"="+string(text))
 	p.cmd.Stderr = os.Stderr
-	if _, err = p.cmd.StdinPipe(); err != nil {
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
@@ -234,6 +240,50 @@ func (p *Process) Start(t testing.TB) {
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
+}
+
+// Stop shuts the server down, as an operator does, and waits for its end.
+func (p *Process) Stop(t testing.TB) {
+	t.Helper()
+	if err := errors.Join(p.in.Close(), p.cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Leader waits until a stream has a leader and all of its replicas are current, and returns the leader's number.
+func Leader(t testing.TB, js jetstream.JetStream, stream string) (number int) {
+	t.Helper()
+	for {
+		s, err := js.Stream(t.Context(), stream)
+		if err == nil && settled(s.CachedInfo().Cluster) {
+			if _, err = fmt.Sscanf(s.CachedInfo().Cluster.Leader, serverName, &number); err != nil {
+				t.Fatal(err)
+			}
+			return number
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatalf("the stream %s has no leader: %v", stream, err)
+		}
+	}
+}
+
+// settled reports whether there is a leader that has heard from each replica: before, it makes none of them the next one.
+func settled(c *jetstream.ClusterInfo) bool {
+	return c.Leader != "" && !slices.ContainsFunc(c.Replicas, func(r *jetstream.PeerInfo) bool { return !r.Current || r.Offline })
+}
+
+// Lead makes a server the leader of a stream.
+func Lead(t testing.TB, js jetstream.JetStream, stream string, number int) {
+	t.Helper()
+	for Leader(t, js, stream) != number {
+		body := fmt.Sprintf(`{"placement": {"preferred": %q}}`, fmt.Sprintf(serverName, number))
+		_, err := js.Conn().RequestWithContext(t.Context(), "$JS.API.STREAM.LEADER.STEPDOWN."+stream, []byte(body))
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Process returns the operating system's process, to be stopped and continued.

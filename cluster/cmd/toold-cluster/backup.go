@@ -41,7 +41,7 @@ func (a *admin) withLog(do func(js jetstream.JetStream, l log.Log) error) error 
 		return err
 	}
 	defer conn.Close()
-	return do(js, a.log(js))
+	return do(js, a.log(js, nil))
 }
 
 // withStores connects an administrator with NATS and the object store, and runs do.
@@ -80,7 +80,7 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := copyAll(cmd.Context(), a.log(js).Workspaces(cmd.Context(), lease.NameOf), func(w log.Workspace) error {
+			n, err := copyAll(cmd.Context(), a.log(js, nil).Workspaces(cmd.Context(), lease.NameOf), func(w log.Workspace) error {
 				return backup.Copy(cmd.Context(), w, place, target)
 			})
 			_, named := snapshot.CopyNamed(cmd.Context(), place.Objects, target.Objects)

@@ -112,8 +112,8 @@ func (c *common) members(conn *nats.Conn, js jetstream.JetStream, id *identity.I
 	return members.Config{NATS: conn, JetStream: js, Replicas: c.replicas, Ping: members.Pinger(id)}
 }
 
-func (c *common) log(js jetstream.JetStream) *natslog.Log {
-	return natslog.New(js, natslog.Config{Replicas: c.replicas, Storage: jetstream.FileStorage})
+func (c *common) log(js jetstream.JetStream, doubted func(error)) *natslog.Log {
+	return natslog.New(js, natslog.Config{Replicas: c.replicas, Storage: jetstream.FileStorage, Doubted: doubted})
 }
 
 // objectStore opens what --objects names.

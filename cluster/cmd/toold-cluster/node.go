@@ -131,8 +131,9 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	defer view.Close()
+	doubted := func(err error) { log.Warn("a NATS server has lost messages that it had acknowledged", zap.Error(err)) }
 	settings := node.Config{
-		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js), Alive: func(name string) bool { return !view.Suspect(name) },
+		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js, doubted), Alive: func(name string) bool { return !view.Suspect(name) },
 		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict, SharedVolume: f.volume,
 		Limits: container.Limits{Memory: f.memory << 20, Processors: f.processors},
 	}

@@ -87,7 +87,7 @@ func (a *admin) sessions(ctx context.Context, js jetstream.JetStream) ([]listed,
 		}
 		w := log.Workspace{Principal: s.Principal, Name: s.Workspace}
 		if views[w] == nil {
-			if views[w], err = lease.Open(ctx, lease.Store{Log: a.log(js)}, w); err != nil {
+			if views[w], err = lease.Open(ctx, lease.Store{Log: a.log(js, nil)}, w); err != nil {
 				return nil, fmt.Errorf("the log of the workspace %q of %q: %w", w.Name, w.Principal, err)
 			}
 		}

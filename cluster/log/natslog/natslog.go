@@ -44,6 +44,8 @@ type Config struct {
 	Replicas int // 0: 1
 	Storage  jetstream.StorageType
 	Prefix   string // of subjects and streams, one token; "": toold
+	// Doubted, if not nil, is called when a server has lost messages, with an error that names it. It must return soon.
+	Doubted func(error)
 }
 
 // Log is a [log.Log] in NATS JetStream.
@@ -53,6 +55,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	streams map[int]jetstream.Stream // those that were used, by shard
+	doubted map[place][]string       // servers that lack something before a position
 }
 
 // New returns a log on a connection, which the caller closes. It does not
@@ -67,7 +70,7 @@ func New(js jetstream.JetStream, config Config) *Log {
 	if config.Prefix == "" {
 		config.Prefix = "toold"
 	}
-	return &Log{js: js, config: config, streams: map[int]jetstream.Stream{}}
+	return &Log{js: js, config: config, streams: map[int]jetstream.Stream{}, doubted: map[place][]string{}}
 }
 
 // address returns the shard and the subject of a workspace.
@@ -161,6 +164,11 @@ func (l *Log) fenced(ctx context.Context, w log.Workspace, prev log.Pos) error {
 	if err != nil {
 		return err
 	}
+	if last.Pos < prev {
+		if err := l.checkEnd(ctx, w); err != nil {
+			return err
+		}
+	}
 	if last.Pos == prev { // this answer and that of the append are of different times
 		return fmt.Errorf("%w: it has refused an append behind %d, and ends there", log.ErrUnknown, prev)
 	}
@@ -198,6 +206,9 @@ func (l *Log) Read(ctx context.Context, w log.Workspace, from log.Pos) iter.Seq2
 		for next := max(from, 1); ; {
 			m, err := s.GetMsg(ctx, uint64(next), jetstream.WithGetMsgSubject(subject))
 			found, err := segment(m, err)
+			if err == nil && found.Pos == 0 {
+				err = l.checkEnd(ctx, w)
+			}
 			if err == nil && found.Pos == 0 || !yield(found, err) || err != nil {
 				return
 			}
