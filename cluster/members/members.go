@@ -50,8 +50,8 @@ type Config struct {
 	Replicas  int // of the bucket, if it is made; 0: 1
 	// Ping asks a node whether it serves. Nil: only announcements count.
 	Ping func(ctx context.Context, node Node) error
-	// Every is how often a node announces itself, and how often Members looks
-	// for those that were not heard. 0: 2 s.
+	// Every is how often a node announces itself, and how often Members asks
+	// those that are suspect. 0: 2 s.
 	Every time.Duration
 	// Silence is how long a node may be silent before it is asked. 0: 10 s.
 	Silence time.Duration
@@ -163,18 +163,29 @@ func (m *Members) notify() {
 	m.changed = make(chan struct{})
 }
 
-// maintain asks the nodes that were not heard, at once and then at intervals.
+// maintain asks the nodes that were not heard: each as soon as it has been silent for long enough, and those that are suspect at intervals.
 func (m *Members) maintain(ctx context.Context) {
-	tick := time.NewTicker(m.config.Every)
-	defer tick.Stop()
 	for {
 		m.askSilent(ctx)
 		select {
-		case <-tick.C:
+		case <-time.After(m.untilSilent()):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// untilSilent returns when the next node will have been silent for long enough, at most the interval.
+func (m *Members) untilSilent() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	until := m.config.Every
+	for _, known := range m.nodes {
+		if !known.suspect {
+			until = min(until, m.config.Silence-time.Since(known.heard))
+		}
+	}
+	return until
 }
 
 // askSilent asks each node that was not heard, and returns when all have answered

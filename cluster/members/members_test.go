@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -115,6 +116,27 @@ func TestSilence(t *testing.T) {
 
 // A node is drained when it announces that, not when it is asked to: it may have got a
 // workspace since it was last heard.
+// TestUntilSilent: a node is asked when its silence is long enough, and not at the next of equal intervals.
+func TestUntilSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &Members{config: Config{Every: 2 * time.Second, Silence: 10 * time.Second}, nodes: map[string]*member{}}
+		until := func(want time.Duration) {
+			t.Helper()
+			if got := m.untilSilent(); got != want {
+				t.Errorf("asks after %v, want %v", got, want)
+			}
+		}
+		until(2 * time.Second)
+		m.nodes["n1"] = &member{heard: time.Now()}
+		m.nodes["n2"] = &member{heard: time.Now().Add(-time.Hour), suspect: true}
+		until(2 * time.Second)
+		time.Sleep(9 * time.Second)
+		until(time.Second)
+		m.nodes["n1"].heard = time.Now()
+		until(2 * time.Second)
+	})
+}
+
 func TestDrained(t *testing.T) {
 	config := soon(t)
 	config.Silence = time.Hour
