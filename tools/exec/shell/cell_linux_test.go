@@ -344,7 +344,7 @@ func (r *room) leftovers() (left []string) {
 }
 
 // snapshot returns each path of the cell with all that is seen of it but the time
-// of the last reading.
+// of the last reading. A file of another content has another time of the last change.
 func (r *room) snapshot() (map[string]string, error) {
 	all := map[string]string{}
 	err := filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
@@ -356,14 +356,7 @@ func (r *room) snapshot() (map[string]string, error) {
 			return err
 		}
 		text := ""
-		switch {
-		case d.Type().IsRegular():
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			text = string(data)
-		case d.Type()&fs.ModeSymlink != 0:
+		if d.Type()&fs.ModeSymlink != 0 {
 			if text, err = os.Readlink(path); err != nil {
 				return err
 			}
@@ -373,7 +366,7 @@ func (r *room) snapshot() (map[string]string, error) {
 		if name == "tmp" { // programs may put there what is too large, and take it away again
 			return nil
 		}
-		all[name] = fmt.Sprint(info.Mode(), stat.Uid, stat.Gid, stat.Mtim, stat.Ctim, text)
+		all[name] = fmt.Sprint(info.Mode(), info.Size(), stat.Ino, stat.Uid, stat.Gid, stat.Mtim, stat.Ctim, text)
 		return nil
 	})
 	return all, err
