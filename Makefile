@@ -35,9 +35,9 @@ install:
 
 # -count=1: several tests drive the built program, which Go's test cache does not see. A program under the race detector
 # would take a second to end, and there are hundreds of them. Many tests wait for others, so more are under way than there
-# are processors.
-test:
-	GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
+# are processors. The program that tests drive is linked once.
+test: build
+	TOOLD_BUILT=$(CURDIR)/.bin/toold GORACE=atexit_sleep_ms=0 go test -race -count=1 -timeout 30m -p $$(($(CORES) + 1)) -parallel $$((2 * $(CORES))) ./...
 
 # The tests of the command line with the race detector in the programs that they start, too: "make test" drives toold as users build it.
 race:
@@ -113,11 +113,11 @@ day: build
 	go run ./bench/day -toold .bin/toold -mode default
 
 # All of what "make test" tries a part of: the scripts of the property test, the doors of git, everyday and ordinary work, and commands
-# in a home, in each tier, turns in the dependency order, searches that remember, large pages, and upgrades between this program and
-# an earlier one. A quarter of an hour: before a release, and after a change to the sandbox.
+# in a home, in each tier, commands that are judged to change nothing (another third every day), turns in the dependency order, servers
+# that are killed, searches that remember, large pages, and upgrades between this program and an earlier one. A quarter of an hour: before a release, and after a change to the sandbox.
 world:
-	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^(TestDependencyIsSerial|TestModelEventsAgain)$$' ./daemon
-	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestMemoryIsNoticedByNobody|TestHostilePages)$$' ./tools/grep ./tools/webfetch
+	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^(TestDependencyIsSerial|TestModelEventsAgain|TestServerKilledAtAnyMoment)$$' ./daemon
+	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestMemoryIsNoticedByNobody|TestHostilePages|TestReadOnlyChangesNothing)$$' ./tools/grep ./tools/webfetch ./tools/exec/shell
 	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|Git|EverydayGit|OrdinaryWork|Caches|ReadsInAHome|HomeWithoutNamespaces|Skew$$)' ./cmd/toold
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.

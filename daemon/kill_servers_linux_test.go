@@ -22,6 +22,7 @@ import (
 
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/lsp"
+	"github.com/toold/toold/tools/tooltest"
 )
 
 // callLimit is the time limit of each call of these tests: LSP has it, and so has an entry that says nothing else.
@@ -256,7 +257,8 @@ func moments() *rand.Rand { return rand.New(rand.NewPCG(7, 1)) }
 
 // TestServerKilledAtAnyMoment: each session has a server of its own, that is killed as it starts and then a few times more.
 func TestServerKilledAtAnyMoment(t *testing.T) {
-	const sessions, kills = 4, 3
+	const kills = 3
+	sessions := tooltest.Times(2, 4)
 	for _, confined := range confinements {
 		t.Run("sandbox "+confined, func(t *testing.T) {
 			t.Parallel()

@@ -17,9 +17,9 @@ import (
 )
 
 // TestDependencyIsSerial runs made-up turns twice: in the dependency order, and one by one in a copy of the workspace. With
-// TOOLD_ALL it tries 10,000 turns, else 100.
+// TOOLD_ALL it tries 10,000 turns, else 40.
 func TestDependencyIsSerial(t *testing.T) {
-	turns := tooltest.Times(100, 10_000)
+	turns := tooltest.Times(40, 10_000)
 	const sessions = 4
 	for n := range sessions {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

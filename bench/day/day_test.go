@@ -2,11 +2,12 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/toold/toold/clients/clienttest"
 )
 
 // What is asked and what differs at most, in percent. Chapter 13 of what toold must do sets both.
@@ -19,8 +20,8 @@ func TestDay(t *testing.T) {
 		t.Skip("run this on Linux: the sandbox is Linux's")
 	}
 	toold := filepath.Join(t.TempDir(), "toold")
-	if out, err := exec.Command("go", "build", "-o", toold, "../../cmd/toold").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := clienttest.Build(toold); err != nil {
+		t.Fatal(err)
 	}
 	scripts, err := ReadCorpus("corpus")
 	if err != nil {

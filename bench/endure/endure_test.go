@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/toold/toold/clients/clienttest"
 	"github.com/toold/toold/tools/exec/sandbox"
 )
 
@@ -34,9 +34,8 @@ func built(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "toold")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/toold")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+	if err := clienttest.Build(binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

@@ -17,15 +17,24 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// release builds the program as of a version.
-func release(t *testing.T, version string) string {
+const older, newer = "v1.1.1000", "v1.1.1001" // of the same length, and of no module
+
+// releases builds the program as of the older version, and writes it again as of the newer one.
+func releases(t *testing.T) (before, after string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "toold")
-	build := exec.Command("go", "build", "-ldflags", "-X main.version="+version, "-o", file, "../../cmd/toold")
+	before, after = filepath.Join(t.TempDir(), "toold"), filepath.Join(t.TempDir(), "toold")
+	build := exec.Command("go", "build", "-ldflags", "-X main.version="+older, "-o", before, "../../cmd/toold")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return file
+	program, err := os.ReadFile(before)
+	if err == nil {
+		err = os.WriteFile(after, bytes.ReplaceAll(program, []byte(older), []byte(newer)), 0o700) //nolint:gosec // it is a program
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before, after
 }
 
 // A launched daemon is one that a client command has started in the background.
@@ -92,8 +101,8 @@ func (c *client) ended(t *testing.T) {
 // TestUpgrade: a newer program takes the place of an idle daemon by itself, and of a busy one when it is told to. An
 // attached client goes on with neither a lost nor a doubled record, and what ran has its result.
 func TestUpgrade(t *testing.T) {
-	older, newer := release(t, "v1.0.0"), release(t, "v1.1.0")
-	l := launch(t, older)
+	before, after := releases(t)
+	l := launch(t, before)
 	seen := ledger.New()
 	c := l.attached(seen)
 	uses := []use{
@@ -108,10 +117,10 @@ func TestUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if said := l.toold(newer, "start", "-v"); !strings.Contains(said, "v1.0.0 is running and busy") || !strings.Contains(said, "toold v1.0.0 (process") {
+	if said := l.toold(after, "start", "-v"); !strings.Contains(said, older+" is running and busy") || !strings.Contains(said, "toold "+older+" (process") {
 		t.Errorf("the busy daemon goes: %s", said)
 	}
-	if said := l.toold(newer, "start", "--replace"); !strings.Contains(said, "toold v1.1.0 (process") {
+	if said := l.toold(after, "start", "--replace"); !strings.Contains(said, "toold "+newer+" (process") {
 		t.Errorf("told to, it stays: %s", said)
 	}
 	c.ended(t)
@@ -130,13 +139,13 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("f holds %q (%v)", text, err)
 	}
 
-	if said := l.toold(older, "start"); !strings.Contains(said, "v1.1.0") {
+	if said := l.toold(before, "start"); !strings.Contains(said, newer) {
 		t.Errorf("an older program has replaced a newer one unasked: %s", said)
 	}
-	l.toold(older, "start", "--replace")
+	l.toold(before, "start", "--replace")
 	c.ended(t)
 	c = l.attached(seen)
-	if said := l.toold(newer, "sessions", "-v"); !strings.Contains(said, "v1.0.0 has ended, and v1.1.0 takes its place") {
+	if said := l.toold(after, "sessions", "-v"); !strings.Contains(said, older+" has ended, and "+newer+" takes its place") {
 		t.Errorf("the idle daemon stays: %s", said)
 	}
 	c.ended(t)

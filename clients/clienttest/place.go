@@ -3,6 +3,8 @@ package clienttest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +19,7 @@ const patience = 2 * time.Minute
 
 // Place builds toold and returns an environment in which it is found first in PATH, and has its socket, state and settings
 // apart from the user's. The daemon that runs there, if one does, is ended with the test, and the place removed. The
-// test's own PATH becomes the same, so t must not be parallel. The working directory is to be two below the module's root.
+// test's own PATH becomes the same, so t must not be parallel.
 func Place(t *testing.T) []string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "toold") // not t.TempDir: a socket's path must be short
@@ -38,11 +40,28 @@ func Place(t *testing.T) []string {
 		}
 		env = append(env, variable+"="+filepath.Join(dir, name))
 	}
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/toold", "../../cmd/toold").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+	if err := errors.Join(os.Mkdir(bin, 0o700), Build(filepath.Join(bin, "toold"))); err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { Run(t, env, bin+"/toold", "stop", "--now") })
 	return env
+}
+
+// Build writes toold to path, without the race detector: a copy of the program that the variable TOOLD_BUILT names, with which
+// "make test" links it once for all tests, or else one that it builds.
+func Build(path string) error {
+	built := os.Getenv("TOOLD_BUILT")
+	if built == "" {
+		if out, err := exec.Command("go", "build", "-race=false", "-o", path, "github.com/toold/toold/cmd/toold").CombinedOutput(); err != nil {
+			return fmt.Errorf("toold cannot be built: %w\n%s", err, out)
+		}
+		return nil
+	}
+	program, err := os.ReadFile(built)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, program, 0o755) //nolint:gosec // other users run it
 }
 
 // Run runs a program for at most two minutes, and fails the test with what it printed if it fails.

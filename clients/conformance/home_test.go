@@ -5,6 +5,7 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -162,11 +163,20 @@ func (p *product) make(t *testing.T, path string, commands ...[]string) string {
 	return p.path
 }
 
-var daemon, library product
+var library product
+
+var buildOnce = sync.OnceValue(func() error {
+	bin := filepath.Join(workplace, "bin")
+	return errors.Join(os.MkdirAll(bin, 0o700), clienttest.Build(filepath.Join(bin, "toold")))
+})
 
 // built returns the path of toold.
 func built(t *testing.T) string {
-	return daemon.make(t, "bin/toold", []string{"go", "build", "-o", filepath.Join(workplace, "bin/toold"), "../../cmd/toold"})
+	t.Helper()
+	if err := buildOnce(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(workplace, "bin/toold")
 }
 
 // node returns node, and the folder in which programs find the TypeScript library, compiled, and its packages.

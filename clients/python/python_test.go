@@ -24,7 +24,9 @@ func TestPython(t *testing.T) {
 	venv := filepath.Join(dir, "venv")
 	run(t, debian, "-m", "venv", "--system-site-packages", venv)
 	run(t, filepath.Join(venv, "bin/pip"), "install", "-q", "--no-build-isolation", "--no-index", source)
-	run(t, "go", "build", "-o", filepath.Join(venv, "bin/toold"), "../../cmd/toold")
+	if err := clienttest.Build(filepath.Join(venv, "bin/toold")); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("PATH", filepath.Join(venv, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	tests, err := filepath.Abs("tests/test_toold.py")

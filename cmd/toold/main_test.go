@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toold/toold/clients/clienttest"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/media/pdf"
 )
@@ -62,10 +62,7 @@ func buildToold() (dir string, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users run what is there
 		return "", err
 	}
-	if out, err := exec.Command("go", "build", "-race=false", "-o", filepath.Join(dir, "toold"), ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("toold cannot be built: %w\n%s", err, out)
-	}
-	return dir, nil
+	return dir, clienttest.Build(filepath.Join(dir, "toold"))
 }
 
 // skip skips, but not where everything is to be run.

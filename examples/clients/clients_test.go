@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toold/toold/clients/clienttest"
 )
 
 func TestNode(t *testing.T) {
@@ -217,8 +219,8 @@ func checkTalk(t *testing.T, events []event) {
 func buildToold(t *testing.T) string {
 	t.Helper()
 	toold := filepath.Join(t.TempDir(), "toold")
-	if output, err := exec.Command("go", "build", "-o", toold, "../../cmd/toold").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+	if err := clienttest.Build(toold); err != nil {
+		t.Fatal(err)
 	}
 	return toold
 }
