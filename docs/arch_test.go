@@ -86,16 +86,17 @@ var imports = map[string][]string{
 		"tools/fs/workspace",
 	},
 	"cmd/toold/internal/cli":     {"clients/go", "cmd/toold/internal/terminal", "gen/toold/v1", "tools/fs/pathname"},
-	"cmd/toold/internal/connect": {"clients/go", "cmd/toold/internal/cli", "daemon/access", "daemon/settings", "gen/toold/v1"},
+	"cmd/toold/internal/connect": {"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/rawio", "daemon/access", "daemon/settings", "gen/toold/v1"},
 	"cmd/toold/internal/demo": {
 		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",
 		"gen/toold/v1",
 	},
 	"cmd/toold/internal/golden": {},
 	"cmd/toold/internal/mcpserver": {
-		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/lines", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",
+		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/lines", "cmd/toold/internal/rawio", "cmd/toold/internal/terminal", "cmd/toold/internal/turn",
 		"gen/toold/v1", "tools/text/ellipsis",
 	},
+	"cmd/toold/internal/rawio": {},
 	"cmd/toold/internal/records": {
 		"clients/go", "cmd/toold/internal/cli", "cmd/toold/internal/connect", "cmd/toold/internal/terminal", "gen/toold/v1",
 	},

@@ -27,6 +27,7 @@ import (
 
 	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
+	"github.com/toold/toold/cmd/toold/internal/rawio"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
@@ -216,7 +217,7 @@ func open(ctx context.Context, socket string) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	return conn, nil
+	return rawio.NewConn(conn.(*net.UnixConn)), nil
 }
 
 // ownFolder refuses a folder in which another user could have put the socket. A missing one holds no socket.

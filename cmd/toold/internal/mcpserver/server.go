@@ -20,6 +20,7 @@ import (
 
 	"github.com/toold/toold/cmd/toold/internal/cli"
 	"github.com/toold/toold/cmd/toold/internal/connect"
+	"github.com/toold/toold/cmd/toold/internal/rawio"
 	"github.com/toold/toold/cmd/toold/internal/terminal"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
@@ -61,7 +62,7 @@ func Serve(ctx context.Context, o Options) error {
 	b := newBridge(o, undecoded(o.Daemon.Redial(l)))
 	stdin, release := polled(o.Console.Stdin)
 	defer release()
-	wire := newWire(stdin, o.Console.Stdout, b)
+	wire := newWire(stdin, rawio.New(o.Console.Stdout), b)
 	if terminal.Open(o.Console.Stdin).Terminal {
 		o.Console.Say("MCP messages are read from the terminal, one a line; an MCP client starts this command itself")
 	}

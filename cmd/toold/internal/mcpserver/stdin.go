@@ -1,11 +1,14 @@
 package mcpserver
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toold/toold/cmd/toold/internal/rawio"
 )
 
 // polled returns the same input as a file whose reads wait in the runtime's poller, if it is a pipe or a socket: a read that blocks
@@ -13,7 +16,7 @@ import (
 //
 // Not to block is a property of the open file, which may be the output too, as sshd has it. Then the input stays as it is, since
 // writes would fail where they have to wait.
-func polled(in *os.File) (from *os.File, release func()) {
+func polled(in *os.File) (from io.Reader, release func()) {
 	fd := int(in.Fd())
 	info, err := in.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 || neverBlocks(fd) {
@@ -28,7 +31,7 @@ func polled(in *os.File) (from *os.File, release func()) {
 		_ = unix.Close(own)
 		return in, func() {}
 	}
-	return os.NewFile(uintptr(own), in.Name()), func() { _ = unix.SetNonblock(fd, false) }
+	return rawio.New(os.NewFile(uintptr(own), in.Name())), func() { _ = unix.SetNonblock(fd, false) }
 }
 
 func neverBlocks(fd int) bool {
