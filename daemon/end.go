@@ -236,10 +236,10 @@ func (rec *recorder) conclude(endings ...ending) {
 			w.entries = append(w.entries, rec.endOf(its, t))
 		}
 		pending = w.to(&its.ledger)
-		others = t.ordered == nil && len(t.open) > len(endings)
+		others = t.ordered == nil && (len(t.open) > len(endings) || len(its.ledger.turns) > 1)
 	}, keys...)
 	if others {
-		runtime.Gosched() // calls of the turn that are about to end too mostly get into the same transaction then
+		runtime.Gosched() // calls that are about to end too, of this turn or another, mostly get into the same transaction then
 	}
 	if !rec.keep(pending, w.to) {
 		return
