@@ -79,6 +79,9 @@ func mode(m tooldv1.PermissionMode) *tooldv1.Options {
 func TestAdviceWorks(t *testing.T) {
 	h := ordinary(t)
 	for i, x := range unaskeds {
+		if !triedByNobody(i) {
+			continue
+		}
 		t.Run(x.name, func(t *testing.T) { x.do(t, h, i) })
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"google.golang.org/protobuf/proto"
@@ -249,6 +250,15 @@ func TestOrdinaryWorkAsNobody(t *testing.T) {
 	asNobody(t, "testdata/ordinary", "^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|sockets|trace|worktree)$")
 }
 
+// nobodyRuns is the variable that is set in the tests that asNobody runs.
+const nobodyRuns = "TOOLD_TEST_NOBODY"
+
+// triedByNobody reports whether the test that asNobody runs tries its case of that number: a third of them, another one every day, or
+// with TOOLD_ALL all. Tests that are run otherwise try every case.
+func triedByNobody(number int) bool {
+	return os.Getenv(nobodyRuns) == "" || allIsTried() || (number+time.Now().YearDay())%3 == 0
+}
+
 // asNobody runs tests of this program, by their names, as a user without rights, with a copy of a folder of test data.
 func asNobody(t *testing.T, data, tests string) {
 	t.Helper()
@@ -277,7 +287,7 @@ func asNobody(t *testing.T, data, tests string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run="+tests)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir, nobodyRuns+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
