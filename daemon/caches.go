@@ -177,11 +177,13 @@ func (d *Daemon) usesCaches(folder string) bool {
 
 // there reports whether the folder is there. One that a program makes at its first use is made.
 func (k cacheKind) there(path string) bool {
-	if _, err := exec.LookPath(k.maker); k.maker != "" && err == nil {
+	if there := pathname.IsDir(path); there || k.maker == "" {
+		return there
+	}
+	if _, err := exec.LookPath(k.maker); err == nil {
 		_ = os.MkdirAll(path, 0o755) //nolint:gosec // as programs do
 	}
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return pathname.IsDir(path)
 }
 
 // makeLayers makes the folders above a cache, which are to look like it.

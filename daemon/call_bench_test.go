@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"fmt"
 	"testing"
+
+	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
 // BenchmarkCall is one call from the client's side, to its result: what every call costs beside its tool's own work. The figures
@@ -26,5 +28,21 @@ func BenchmarkCall(b *testing.B) {
 			c.endTurn()
 			c.until("turn ")
 		})
+	}
+}
+
+// BenchmarkAttach is a stream that attaches to a new session. The figures include the client's.
+func BenchmarkAttach(b *testing.B) {
+	b.ReportAllocs()
+	h := serve(b)
+	n := 0
+	for b.Loop() {
+		h.join(fmt.Sprint(n), free())
+		b.StopTimer() // to close it is not attaching
+		if _, err := h.sessions().CloseSession(b.Context(), &tooldv1.CloseSessionRequest{SessionId: fmt.Sprint(n)}); err != nil {
+			b.Fatal(err)
+		}
+		n++
+		b.StartTimer()
 	}
 }

@@ -36,6 +36,16 @@ var keyPlaces = []string{
 	".pgpass", ".my.cnf", ".config/1Password", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird",
 }
 
+// keysBelow returns those places below a home directory; none if it is not known.
+func keysBelow(home string) (paths []string) {
+	for _, name := range keyPlaces {
+		if home != "" {
+			paths = append(paths, filepath.Join(home, name))
+		}
+	}
+	return paths
+}
+
 // manyProcesses is how many processes the user may have besides when a call starts another, unless
 // settings say. Ours: a build needs some hundreds, a fork bomb stops there.
 const manyProcesses = 4096
@@ -57,14 +67,14 @@ func (d *Daemon) confining(now *settings.Settings, roots []string, owner access.
 	c.Network.Allowed, c.Network.Denied = now.Reach()
 	c.HostsManaged = s.ManagedDomainsOnly != nil
 	allowed, denied := convert.Each(s.AllowRead, entryPath), convert.Each(slices.Concat(s.DenyRead, s.CredentialFiles), entryPath)
-	if d.user.home != "" {
-		for _, name := range keyPlaces {
-			if path := realPath(filepath.Join(d.user.home, name)); !slices.Contains(allowed, path) {
-				c.Hidden = append(c.Hidden, path)
-			}
+	belongings, real := d.belongings(), leadsTo{}
+	c.Hidden = make([]string, 0, len(d.user.keys)+len(belongings)+len(denied))
+	for _, name := range d.user.keys {
+		if path := real.of(name); !slices.Contains(allowed, path) {
+			c.Hidden = append(c.Hidden, path)
 		}
 	}
-	c.Hidden = append(append(c.Hidden, d.belongings()...), denied...)
+	c.Hidden = append(append(c.Hidden, belongings...), denied...)
 	for _, path := range allowed {
 		if !slices.Contains(denied, path) && slices.ContainsFunc(c.Hidden, func(dir string) bool { return strings.HasPrefix(path, dir+"/") }) {
 			c.Shown = append(c.Shown, path)
@@ -103,10 +113,11 @@ func (d *Daemon) programPlaces(roots []string) (places []string) {
 // belongings are what is the daemon's own and of no process that it starts: its state, with tokens
 // and journal, and its sockets.
 func (d *Daemon) belongings() []string {
-	paths := []string{realPath(d.StateDir)}
+	real := leadsTo{}
+	paths := []string{real.of(d.StateDir)}
 	for _, l := range d.endpoints.listening() {
 		if path, ok := strings.CutPrefix(l.GetAddress(), "unix:"); ok {
-			paths = append(paths, realPath(path), realPath(path+".lock"))
+			paths = append(paths, real.of(path), real.of(path+".lock"))
 		}
 	}
 	return paths
@@ -186,17 +197,32 @@ func within(roots []string, entries []settings.Entry) (paths []string) {
 }
 
 // realPath is where the path leads as far as it exists.
-func realPath(path string) string {
-	rest := ""
-	for dir := path; ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
+func realPath(path string) string { return leadsTo{}.of(path) }
+
+// leadsTo is realPath of the directories that were met so far, each of which is looked at once. It holds for the moment
+// in which it is made.
+type leadsTo map[string]string
+
+// of is realPath.
+func (r leadsTo) of(path string) string {
+	if real, known := r[path]; known {
+		return real
 	}
+	clean := filepath.Clean(path)
+	if clean != path || pathname.IsLink(path) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+	}
+	dir := filepath.Dir(clean)
+	if dir == clean {
+		return clean
+	}
+	real := r.of(dir)
+	if r[dir] = real; real == dir {
+		return clean
+	}
+	return filepath.Join(real, filepath.Base(clean))
 }
 
 // scratchNames are the machine's directories for temporary files, and what the session's own are

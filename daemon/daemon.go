@@ -104,6 +104,7 @@ type Daemon struct {
 
 	user struct { // the daemon's user
 		home     string   // empty: not known
+		keys     []string // where programs keep what opens doors
 		settings string   // the settings file
 		guarded  []string // the files that say what may be done
 	}
@@ -158,6 +159,7 @@ func (d *Daemon) openSettings() error {
 	now := d.settings.Load(settings.Scope{})
 	d.limits = now.Limits
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
+	d.user.keys = keysBelow(sources.Home)
 	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
 	d.shares, d.ledger = newShares(d.limits), newLedger(d.limits, d.reclaimer.released)
 	d.reclaimer.searches = index.NewSet(d.limits.SearchBytes)
@@ -304,7 +306,7 @@ func (d *Daemon) close() error {
 func (x *sessionSet) all() []*session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.Collect(maps.Values(x.open))
+	return slices.AppendSeq(make([]*session, 0, len(x.open)), maps.Values(x.open))
 }
 
 // listening returns where the daemon listens; nowhere before Serve.

@@ -52,6 +52,11 @@ func (v *variables) under(now *settings.Settings) *environ {
 		all[set.Name] = set.Value
 	}
 	e := &environ{settings: now, base: listed(all)}
+	if len(v.exports.Unset)+len(v.exports.Set) == 0 {
+		e.calls = e.base
+		v.latest.Store(e)
+		return e
+	}
 	for _, name := range v.exports.Unset {
 		delete(all, name)
 	}

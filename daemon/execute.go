@@ -258,6 +258,7 @@ func (at *attachments) attach(ctx context.Context, st *stream, a *tooldv1.Attach
 	if err == nil && !st.companion {
 		at.s.intake.pause.clientBack()
 	}
+	at.s.daemon.reclaimer.attached()
 	return err
 }
 

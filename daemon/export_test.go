@@ -36,3 +36,6 @@ func (d *Daemon) Overview() func() error {
 	o := &overview{daemon: d, who: access.Self(), sent: map[string]*tooldv1.SessionState{}, out: func(any) error { return nil }}
 	return o.sendChanges
 }
+
+// RealPath is where the path leads as far as it exists.
+func RealPath(path string) string { return realPath(path) }

@@ -72,7 +72,7 @@ func (c *catalog) pool(options *tooldv1.Options) *pool.Pool {
 	if c.judge.meta.Anonymous { // a client that names a tool there knows it, and no prompt is made of its tools
 		deferral.Above = -1
 	}
-	made := pool.Assemble(pool.Offer(list, conditions), deferral)
+	made := c.judge.daemon.sessions.pools.Assemble(pool.Offer(list, conditions), deferral)
 	c.pooled.Store(&pooled{made, st, options, supplied})
 	return made
 }

@@ -273,14 +273,11 @@ func (f *portForwarder) byTask() map[*background.Task][]tools.Port {
 // session has. It is the same after a restart, unless another session came first. The caller has
 // locked making.
 func (x *sessionSet) portAddress(name string) netip.Addr {
-	taken := map[netip.Addr]bool{}
-	for _, s := range x.all() {
-		taken[s.ports.at] = true
-	}
+	open := x.all()
 	for salt := 0; ; salt++ {
 		h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", x.d.StateDir, name, salt))
 		at := netip.AddrFrom4([4]byte{127, 64 + h[0]%128, h[1], 1 + h[2]%254}) // apart from 127.0.0.0/16, where other programs are
-		if !taken[at] {
+		if !slices.ContainsFunc(open, func(s *session) bool { return s.ports.at == at }) {
 			return at
 		}
 	}

@@ -46,11 +46,17 @@ const (
 // quiet. The number is ours.
 const spareHeap = 24 << 20
 
+// attachesCollected is how many streams attach until garbage is collected. What attaching needed lies between what the
+// session keeps, so memory that is not used again at once stays taken for as long as the session. The number is ours.
+const attachesCollected = 16
+
 // A reclaimer collects garbage, and returns it, when much has been given back, and when the daemon
 // has become quiet after work.
 type reclaimer struct {
 	wake     chan struct{} // one slot
 	bytes    atomic.Int64  // given back since the last collection
+	attaches atomic.Int64  // in all
+	crowded  chan struct{} // one slot: attachesCollected more of them
 	searches *index.Set    // what searches have found
 	shells   *sandbox.Runner
 	lull     lull
@@ -58,7 +64,7 @@ type reclaimer struct {
 }
 
 func newReclaimer() reclaimer {
-	return reclaimer{wake: make(chan struct{}, 1), spare: make([]byte, spareHeap)}
+	return reclaimer{wake: make(chan struct{}, 1), crowded: make(chan struct{}, 1), spare: make([]byte, spareHeap)}
 }
 
 // A lull finds out from how much was allocated whether the daemon has become quiet after work: it
@@ -94,6 +100,13 @@ func (r *reclaimer) released(bytes int64) {
 	signal(r.wake)
 }
 
+// attached takes note of a stream that has attached. It returns at once.
+func (r *reclaimer) attached() {
+	if r.attaches.Add(1)%attachesCollected == 0 {
+		signal(r.crowded)
+	}
+}
+
 // run returns memory until ctx ends, at most once in reclaimPause.
 func (r *reclaimer) run(ctx context.Context) {
 	tick := time.NewTicker(maintenanceTick)
@@ -108,6 +121,9 @@ func (r *reclaimer) run(ctx context.Context) {
 				r.collect()
 				dropProgram()
 			}
+			continue
+		case <-r.crowded:
+			runtime.GC()
 			continue
 		case <-r.wake:
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/guard"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler"
@@ -152,7 +153,8 @@ var sessionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 type sessionSet struct {
 	d        *Daemon
 	memories *memstore.Set // what the tool Memory keeps for them
-	making   sync.Mutex    // held while a session is made, so that two are not made under one name or above the limit; locked before mu
+	pools    pool.Latest
+	making   sync.Mutex // held while a session is made, so that two are not made under one name or above the limit; locked before mu
 	watchers watchers
 
 	mu          sync.Mutex // guards the rest

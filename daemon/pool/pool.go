@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/toold/toold/tools"
 )
@@ -87,6 +88,9 @@ func named(list []string, name string) bool {
 // missing are the names of a list that no entry has. Those of MCP servers are left out: their tools
 // come and go.
 func missing(entries []Entry, list []string) (none []Entry) {
+	if len(list) == 0 {
+		return nil
+	}
 	known := map[string]bool{}
 	for _, e := range entries {
 		known[e.Spec.Name] = true
@@ -146,6 +150,41 @@ func Assemble(entries []Entry, d Deferral) *Pool {
 	}
 	p.Revision = revision(p.Entries)
 	return p
+}
+
+// A Latest assembles pools, and holds the last one that has only built-in tools. Sessions that have
+// the same tools share it. Its zero value holds none. It is safe for concurrent use.
+type Latest struct{ made atomic.Pointer[assembled] }
+
+// An assembled pool is one with what it was made of.
+type assembled struct {
+	*Pool
+	entries  []Entry
+	deferral Deferral
+}
+
+// Assemble returns what the function Assemble does. The caller must not change the slices afterwards.
+func (l *Latest) Assemble(entries []Entry, d Deferral) *Pool {
+	for i := range entries {
+		if entries[i].Spec.Origin != tools.BuiltIn {
+			return Assemble(entries, d)
+		}
+	}
+	last := l.made.Load()
+	if last == nil || !slices.EqualFunc(last.entries, entries, sameBuiltIn) || !last.deferral.equal(d) {
+		last = &assembled{Assemble(entries, d), entries, d}
+		l.made.Store(last)
+	}
+	return last.Pool
+}
+
+// sameBuiltIn reports whether two entries of built-in tools are equal. The Spec of such a tool does not change.
+func sameBuiltIn(a, b Entry) bool {
+	return a.Tool == b.Tool && a.Unavailable == b.Unavailable && a.Forbidden == b.Forbidden && a.Unlisted == b.Unlisted
+}
+
+func (d Deferral) equal(other Deferral) bool {
+	return d.Above == other.Above && slices.Equal(d.Named, other.Named) && slices.Equal(d.Active, other.Active)
 }
 
 // activator is the tool by which a model gets those that are deferred.
@@ -235,11 +274,15 @@ func (p *Pool) Prompt() string {
 // revision identifies entries: it changes when anything that a client receives about them does.
 func revision(entries []Entry) string {
 	sum := sha256.New()
-	for _, e := range entries {
-		s := e.Spec
-		for _, part := range []string{s.Name, s.Description, string(s.InputSchema), e.Unavailable, fmt.Sprint(e.Deferred, s.ReadOnly, s.Destructive, s.OpenWorld)} {
-			sum.Write(append([]byte(part), 0))
+	var text []byte // used for one entry after the other
+	for i := range entries {
+		e := &entries[i]
+		s := &e.Spec
+		text = text[:0]
+		for _, part := range []string{s.Name, s.Description, string(s.InputSchema), e.Unavailable} {
+			text = append(append(text, part...), 0)
 		}
+		sum.Write(append(fmt.Append(text, e.Deferred, s.ReadOnly, s.Destructive, s.OpenWorld), 0))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }

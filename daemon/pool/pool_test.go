@@ -378,3 +378,35 @@ func TestOwnDefinitions(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
+
+// TestLatest: pools of equal built-in tools are one, and everything that a pool is made of makes another.
+func TestLatest(t *testing.T) {
+	read, grep, search := tool(tools.BuiltIn, "Read"), tool(tools.BuiltIn, "Grep"), searcher()
+	reasonable := func() ([]Entry, Deferral) {
+		return entries(read, grep, search), Deferral{Above: 9, Named: []string{"Grep"}}
+	}
+	for name, change := range map[string]func(list *[]Entry, d *Deferral){
+		"nothing":        func(*[]Entry, *Deferral) {},
+		"another tool":   func(list *[]Entry, _ *Deferral) { (*list)[0].Tool = tool(tools.BuiltIn, "Read") },
+		"one tool more":  func(list *[]Entry, _ *Deferral) { *list = append(*list, entries(tool(tools.BuiltIn, "LS"))...) },
+		"unavailable":    func(list *[]Entry, _ *Deferral) { (*list)[0].Unavailable = "It is not there." },
+		"forbidden":      func(list *[]Entry, _ *Deferral) { (*list)[0].Forbidden = true },
+		"unlisted":       func(list *[]Entry, _ *Deferral) { (*list)[0].Unlisted = true },
+		"another origin": func(list *[]Entry, _ *Deferral) { *list = append(*list, entries(many(1)...)...) },
+		"above":          func(_ *[]Entry, d *Deferral) { d.Above = -1 },
+		"named":          func(_ *[]Entry, d *Deferral) { d.Named = []string{"Read"} },
+		"active":         func(_ *[]Entry, d *Deferral) { d.Active = []string{"Grep"} },
+	} {
+		var latest Latest
+		first := latest.Assemble(reasonable())
+		list, d := reasonable()
+		change(&list, &d)
+		second := latest.Assemble(list, d)
+		if shared := first == second; shared != (name == "nothing") {
+			t.Errorf("%s: shared is %v", name, shared)
+		}
+		if want := Assemble(list, d); second.Revision != want.Revision || !slices.Equal(second.Names(), want.Names()) {
+			t.Errorf("%s: %v, want %v", name, second.Names(), want.Names())
+		}
+	}
+}

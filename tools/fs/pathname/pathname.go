@@ -54,6 +54,26 @@ func Program(name, dir string, environ []string) (string, error) {
 	return "", fmt.Errorf("the program %q is not in PATH", name)
 }
 
+// IsDir reports whether path leads to a directory. Unlike os.Stat it allocates nothing but the name for the kernel.
+func IsDir(path string) bool {
+	var info unix.Stat_t
+	for {
+		if err := unix.Stat(path, &info); err != unix.EINTR {
+			return err == nil && info.Mode&unix.S_IFMT == unix.S_IFDIR
+		}
+	}
+}
+
+// IsLink reports whether path is a symbolic link. Unlike os.Lstat it allocates nothing but the name for the kernel.
+func IsLink(path string) bool {
+	var info unix.Stat_t
+	for {
+		if err := unix.Lstat(path, &info); err != unix.EINTR {
+			return err == nil && info.Mode&unix.S_IFMT == unix.S_IFLNK
+		}
+	}
+}
+
 // Executable reports whether path leads to a regular file that this process may execute.
 func Executable(path string) bool {
 	info, err := os.Stat(path)

@@ -120,12 +120,17 @@ func realDirs(dirs []string) ([]string, error) {
 
 // existing returns the existing paths of dirs, each once. They may be files.
 func existing(dirs []string) []string {
-	var found []string
+	found := make([]string, 0, len(dirs))
 	for _, dir := range dirs {
-		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
+		if !filepath.IsAbs(dir) {
 			continue
 		}
-		if r, err := follow(machine, dir); err == nil && !slices.Contains(found, r.at) {
+		r, err := follow(machine, dir)
+		switch {
+		case err != nil, r.missing > 0, slices.Contains(found, r.at):
+		case r.at == dir: // which need not be held a second time
+			found = append(found, dir)
+		default:
 			found = append(found, r.at)
 		}
 	}
