@@ -305,7 +305,7 @@ func (r *restore) ended(response *tooldv1.RestoreResponse, result *tooldv1.ToolR
 // when ctx ends.
 func (i *intake) runOwn(ctx context.Context, r request) (result *tooldv1.ToolResult, turn uint64, err error) {
 	st, err := i.runAlone(r, false, eventSender{send: func(message any) error {
-		record, is := message.(*encoded)
+		record, is := message.(encoded)
 		if !is {
 			return nil
 		}

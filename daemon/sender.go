@@ -45,8 +45,8 @@ const (
 	fieldNanos    = 2
 )
 
-// record sends a record with that body.
-func (o eventSender) record(r journal.Record, body []byte) error {
+// record sends a record with that body, which is in parts.
+func (o eventSender) record(r journal.Record, body ...[]byte) error {
 	at := make([]byte, 0, 16)
 	at = protowire.AppendVarint(protowire.AppendTag(at, fieldSeconds, protowire.VarintType), uint64(r.Time.Unix()))
 	at = protowire.AppendVarint(protowire.AppendTag(at, fieldNanos, protowire.VarintType), uint64(r.Time.Nanosecond()))
@@ -55,18 +55,22 @@ func (o eventSender) record(r journal.Record, body []byte) error {
 	head = protowire.AppendBytes(protowire.AppendTag(head, fieldTime, protowire.BytesType), at)
 	if o.within != nil {
 		around := protowire.AppendTag(make([]byte, 0, 48), fieldEvent, protowire.BytesType)
-		head = append(protowire.AppendVarint(around, uint64(len(head)+len(body))), head...)
+		size := len(head)
+		for _, part := range body {
+			size += len(part)
+		}
+		head = append(protowire.AppendVarint(around, uint64(size)), head...)
 	}
-	return o.send(&encoded{head, body})
+	return o.send(append(encoded{head}, body...))
 }
 
-// encoded is a message as it is on the wire, in two parts that nobody changes.
-type encoded struct{ head, body []byte }
+// encoded is a message as it is on the wire, in parts that are not changed.
+type encoded [][]byte
 
 // event decodes a record that was to be sent as it is.
-func (e *encoded) event() (*tooldv1.ExecuteResponse, error) {
+func (e encoded) event() (*tooldv1.ExecuteResponse, error) {
 	event := &tooldv1.ExecuteResponse{}
-	err := proto.Unmarshal(slices.Concat(e.head, e.body), event)
+	err := proto.Unmarshal(slices.Concat(e...), event)
 	return event, err
 }
 
@@ -76,8 +80,12 @@ type codec struct{ encoding.CodecV2 }
 func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
 
 func (c codec) Marshal(message any) (mem.BufferSlice, error) {
-	if e, is := message.(*encoded); is {
-		return mem.BufferSlice{mem.SliceBuffer(e.head), mem.SliceBuffer(e.body)}, nil
+	if e, is := message.(encoded); is {
+		parts := make(mem.BufferSlice, 0, len(e))
+		for _, part := range e {
+			parts = append(parts, mem.SliceBuffer(part))
+		}
+		return parts, nil
 	}
 	return c.CodecV2.Marshal(message)
 }
@@ -105,18 +113,17 @@ func acceptedBody(body []byte, input, replayed bool) []byte {
 	return append(shown, body[end:]...)
 }
 
-// plainBody returns the body of a ToolResult's record without what is structured. What cannot be read is returned as it is.
-func plainBody(body []byte) []byte {
+// plainBody returns the body of a ToolResult's record without what is structured, as parts of it. What cannot be read is
+// returned as it is.
+func plainBody(body []byte) [][]byte {
 	from, end, result := findField(body, fieldResult)
 	valuesFrom, valuesEnd, _ := findField(result, fieldValues)
 	if valuesEnd == 0 {
-		return body
+		return [][]byte{body}
 	}
-	shown := append(make([]byte, 0, len(body)), body[:from]...)
-	shown = protowire.AppendTag(shown, fieldResult, protowire.BytesType)
-	shown = protowire.AppendVarint(shown, uint64(len(result)-(valuesEnd-valuesFrom)))
-	shown = append(append(shown, result[:valuesFrom]...), result[valuesEnd:]...)
-	return append(shown, body[end:]...)
+	head := protowire.AppendTag(slices.Clip(body[:from]), fieldResult, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(len(result)-(valuesEnd-valuesFrom)))
+	return [][]byte{head, result[:valuesFrom], result[valuesEnd:], body[end:]}
 }
 
 // findField finds a field of bytes in a message: where it begins and ends, and what it holds. end 0:

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestRecordsAreSentAsTheyAre(t *testing.T) {
 				if !input {
 					want.GetAccepted().InputJson = ""
 				}
-				checkSent(t, record, acceptedBody(body, input, replayed), want)
+				checkSent(t, record, want, acceptedBody(body, input, replayed))
 			}
 		}
 	}
@@ -61,14 +62,14 @@ func TestPlainResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		want.GetToolResult().Structured = nil
-		checkSent(t, record, plainBody(body), want)
+		checkSent(t, record, want, plainBody(body)...)
 	}
-	if got := plainBody([]byte("ÿ")); string(got) != "ÿ" {
+	if got := slices.Concat(plainBody([]byte("ÿ"))...); string(got) != "ÿ" {
 		t.Errorf("what cannot be read becomes %q", got)
 	}
 }
 
-func checkSent(t *testing.T, record journal.Record, body []byte, want *tooldv1.ExecuteResponse) {
+func checkSent(t *testing.T, record journal.Record, want *tooldv1.ExecuteResponse, body ...[]byte) {
 	t.Helper()
 	into := func(message proto.Message) func(any) error {
 		return func(sent any) error {
@@ -83,7 +84,7 @@ func checkSent(t *testing.T, record journal.Record, body []byte, want *tooldv1.E
 	plain := eventSender{send: into(event)}
 	within := eventSender{into(response), func(e *tooldv1.ExecuteResponse) any { return &tooldv1.WatchResponse{Event: e} }}
 	for _, s := range []eventSender{plain, within} {
-		if err := s.record(record, body); err != nil {
+		if err := s.record(record, body...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -261,14 +261,13 @@ func (st *stream) sendRecord(record journal.Record, why sending) error {
 			return st.out.event(event)
 		}
 	}
-	body := record.Body
 	switch {
 	case record.Kind == kindAccepted:
-		body = acceptedBody(body, st.inputs, why == again)
+		return st.out.record(record, acceptedBody(record.Body, st.inputs, why == again))
 	case record.Kind == kindResult && st.plain:
-		body = plainBody(body)
+		return st.out.record(record, plainBody(record.Body)...)
 	}
-	return st.out.record(record, body)
+	return st.out.record(record, record.Body)
 }
 
 // sendAgain sends again the records, as far as they have been passed, of calls that were asked for

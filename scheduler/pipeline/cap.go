@@ -28,12 +28,12 @@ func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) t
 	if result.Spill != nil {
 		return result
 	}
+	if within(result.Content, maxChars) {
+		return result
+	}
 	var whole strings.Builder
 	for _, block := range result.Content {
 		whole.WriteString(block.Text)
-	}
-	if whole.Len() <= maxChars || utf8.RuneCountInString(whole.String()) <= maxChars {
-		return result
 	}
 	shown, cut, blocks := shortened(result.Content, maxChars)
 	rest := whole.String()[shown:]
@@ -50,6 +50,22 @@ func capped(result tools.Result, maxChars int, folder *spool.Dir, name string) t
 	blocks[cut].Text += fmt.Sprintf("\n[%d lines (%d bytes) left out; %s]", omitted.Lines, omitted.Bytes, where)
 	result.Content, result.Spill = blocks, &omitted
 	return result
+}
+
+// within reports whether the blocks have no more than maxChars characters of text together.
+func within(content []tools.Block, maxChars int) bool {
+	size := 0
+	for _, block := range content {
+		size += len(block.Text)
+	}
+	if size <= maxChars { // no text has more characters than bytes
+		return true
+	}
+	chars := 0
+	for _, block := range content {
+		chars += utf8.RuneCountInString(block.Text)
+	}
+	return chars <= maxChars
 }
 
 // shortened returns the blocks with their text, together more than maxChars characters, cut to
