@@ -52,6 +52,14 @@ func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 		return nil, fmt.Errorf("%w: a name is not UTF-8 or too long", log.ErrInvalid)
 	}
 	v := &View{store: store, w: w, reader: reader{w: w}}
+	copies, replicated := store.Log.(log.Replicated)
+	var copyName string
+	if replicated {
+		var err error
+		if copyName, err = copies.Copy(ctx, w); err != nil {
+			return nil, err
+		}
+	}
 	for s, err := range store.Log.Read(ctx, w, 0) {
 		if err != nil {
 			return nil, err
@@ -60,8 +68,8 @@ func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 			return nil, err
 		}
 	}
-	if copies, is := store.Log.(log.Replicated); is && v.Diverged() > 0 {
-		if err := copies.Doubt(ctx, w, v.Diverged()); err != nil {
+	if replicated && v.Diverged() > 0 {
+		if err := copies.Doubt(ctx, w, v.Diverged(), copyName); err != nil {
 			return nil, err
 		}
 	}

@@ -68,9 +68,11 @@ type Log interface {
 
 // Replicated is a [Log] that has several copies of its segments, of which it uses one.
 type Replicated interface {
-	// Doubt is told that something is missing before a position, which is that of a segment. It returns an [ErrUnknown] when another
-	// copy is about to be used, and nil if each of them was in use since the first Doubt about that position: all have lost it.
-	Doubt(ctx context.Context, w Workspace, at Pos) error
+	// Copy returns the name of the copy that is in use for a workspace.
+	Copy(ctx context.Context, w Workspace) (string, error)
+	// Doubt is told that a copy lacks something before a position, which is that of a segment. It returns an [ErrUnknown] if another copy
+	// is in use, is about to be used or cannot be reached, and nil if each of them was doubted for that position: all have lost it.
+	Doubt(ctx context.Context, w Workspace, at Pos, copy string) error
 }
 
 // ErrBusy is returned by Append while another append to the same workspace is
