@@ -4,6 +4,7 @@
 package lease
 
 import (
+	"bytes"
 	"crypto/sha256"
 
 	"github.com/toold/toold/cluster/log"
@@ -123,19 +124,14 @@ func (c *chain) find(last log.Segment) (at int, own bool) {
 	return -1, false
 }
 
-// isBefore reports whether a segment is from before the base that the chain begins with, so that the log has lost the base. It
-// is not if it may be from an owner who took over after the loss.
+// isBefore reports whether a segment is the one that the chain's base was written behind, so that the log has lost the base.
 func (c *chain) isBefore(last log.Segment) bool {
-	first := c.links[0]
-	if last.Pos >= first.pos || !first.header.begins || first.data == nil {
+	first, hash := c.links[0], sha256.Sum256(last.Data)
+	if !first.header.begins || first.data == nil {
 		return false
 	}
 	base, err := decode(first.data)
-	if err != nil {
-		return false
-	}
-	s, err := decode(last.Data)
-	return err == nil && (s.GetEpoch() < base.GetEpoch() || s.GetEpoch() == base.GetEpoch() && s.GetOwner() == base.GetOwner())
+	return err == nil && bytes.Equal(base.GetPrevious(), hash[:])
 }
 
 // resume continues behind the link at an index, which is the end of the log.

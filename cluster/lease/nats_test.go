@@ -91,7 +91,10 @@ func TestReplicaLosesItsEnd(t *testing.T) {
 	}
 	_, js := natstest.ConnectCluster(t, urls...)
 	var doubted atomic.Int32
-	store := lease.Store{Log: natslog.New(js, natslog.Config{Shards: 1, Replicas: 3, Doubted: func(error) { doubted.Add(1) }})}
+	newStore := func() lease.Store {
+		return lease.Store{Log: natslog.New(js, natslog.Config{Shards: 1, Replicas: 3, Doubted: func(error) { doubted.Add(1) }})}
+	}
+	store := newStore()
 	w := log.Workspace{Principal: "p", Name: "w"}
 	first := takeUntil(t, store, w, "n1")
 	for n := range 100 {
@@ -110,6 +113,17 @@ func TestReplicaLosesItsEnd(t *testing.T) {
 	}
 	if doubted.Load() != 2 {
 		t.Errorf("a server was doubted %d times, not for its end and for the gap later", doubted.Load())
+	}
+	if err := second.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Restored(t.Context(), store, w); err != nil {
+		t.Fatal(err)
+	}
+	doubted.Store(0)
+	servers[damaged].Kill() // the gap is meant, and one server is away: neither keeps a command from reading
+	if v := openUntil(t, newStore(), w); !v.Restored() || v.Diverged() == 0 || doubted.Load() != 0 {
+		t.Errorf("restored %v, diverged at %d, %d servers were doubted", v.Restored(), v.Diverged(), doubted.Load())
 	}
 }
 

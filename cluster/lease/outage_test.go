@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -106,6 +107,56 @@ func TestLostAppendsArePutBack(t *testing.T) {
 		t.Errorf("put back: %d", putBack)
 	}
 }
+
+// A replica that has lost nothing has what was put back twice, also if the owner died before it had put back all.
+func TestPutBackIsReadOnce(t *testing.T) {
+	memory := &log.Memory{}
+	s, ctx := Store{Log: memory}, t.Context()
+	l := take(t, s, "n1")
+	ok(t, l.Base(ctx, []byte("base")))
+	ok(t, l.Append(ctx, []byte("a")))
+	ok(t, l.Append(ctx, []byte("b")))
+	var all [][]byte
+	for segment, err := range memory.Read(ctx, ws, 0) {
+		ok(t, err)
+		all = append(all, segment.Data)
+	}
+	for again := range len(all) + 1 {
+		whole := Store{Log: &log.Memory{}}
+		var end log.Pos
+		for _, data := range slices.Concat(all, all[:again]) {
+			var err error
+			end, err = whole.Log.Append(ctx, ws, end, data)
+			ok(t, err)
+		}
+		v := open(t, whole)
+		if got := payloads(t, v); got != "base 0:base 0:a 1:b " || v.Diverged() != 0 || v.Position() != end {
+			t.Errorf("%d of %d put back: %s, diverged at %d, the end is %d of %d", again, len(all), got, v.Diverged(), v.Position(), end)
+		}
+		_, err := v.Take(ctx, "n2")
+		ok(t, err)
+	}
+}
+
+// The log has lost a base and what follows, and ends with what the base was written behind.
+func TestBaseIsPutBack(t *testing.T) {
+	memory := &unpurged{}
+	s, ctx := Store{Log: memory}, t.Context()
+	l := take(t, s, "n1")
+	ok(t, l.Append(ctx, []byte("a")))
+	ok(t, l.Base(ctx, []byte("base")))
+	ok(t, l.Append(ctx, []byte("b")))
+	memory.Lose(ws, 2)
+	ok(t, l.Append(ctx, []byte("c")))
+	if v := open(t, s); payloads(t, v) != "base 1:base 1:b 2:c " || v.Diverged() != 0 {
+		t.Errorf("%s, diverged at %d", payloads(t, v), v.Diverged())
+	}
+}
+
+// unpurged keeps what is purged, as a server may that was away.
+type unpurged struct{ log.Memory }
+
+func (*unpurged) Purge(context.Context, log.Workspace, log.Pos) error { return nil }
 
 // The successor does not know what the log has lost: the owner before does.
 func TestFencedWithLoss(t *testing.T) {

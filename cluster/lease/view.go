@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -43,7 +44,7 @@ type Payload struct {
 
 // Open reads what the log has of a workspace. If it has nothing the epoch of
 // the view is 0. It returns an [ErrFormat], an [ErrCollision] or what the log
-// returns: a [log.ErrUnknown] as well if something is missing that another copy of the log may have, which is used next.
+// returns. If something is missing it reads the other copies of a [log.Replicated], too.
 func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
@@ -51,15 +52,25 @@ func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 	if !fits(w.Principal) || !fits(w.Name) {
 		return nil, fmt.Errorf("%w: a name is not UTF-8 or too long", log.ErrInvalid)
 	}
-	v := &View{store: store, w: w, reader: reader{w: w}}
+	for {
+		v, err := read(ctx, store, w)
+		if !errors.Is(err, log.ErrElsewhere) {
+			return v, err
+		}
+	}
+}
+
+// read reads one copy.
+func read(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 	copies, replicated := store.Log.(log.Replicated)
-	var copyName string
+	var inUse string
 	if replicated {
 		var err error
-		if copyName, err = copies.Copy(ctx, w); err != nil {
+		if inUse, err = copies.Copy(ctx, w); err != nil {
 			return nil, err
 		}
 	}
+	v := &View{store: store, w: w, reader: reader{w: w}}
 	for s, err := range store.Log.Read(ctx, w, 0) {
 		if err != nil {
 			return nil, err
@@ -68,12 +79,10 @@ func Open(ctx context.Context, store Store, w log.Workspace) (*View, error) {
 			return nil, err
 		}
 	}
-	if replicated && v.Diverged() > 0 {
-		if err := copies.Doubt(ctx, w, v.Diverged(), copyName); err != nil {
-			return nil, err
-		}
+	if !replicated || v.Diverged() == 0 || v.Restored() { // what was restored ends with a gap
+		return v, nil
 	}
-	return v, nil
+	return v, copies.Doubt(ctx, w, v.Diverged(), inUse)
 }
 
 func fits(name string) bool { return utf8.ValidString(name) && len(name) <= nameBytes }
@@ -191,10 +200,12 @@ func (r *reader) read(s log.Segment) error {
 			return fmt.Errorf("%w: to %q of %q", ErrCollision, named.Name, named.Principal)
 		}
 	}
-	if !r.follows(seg) {
-		if r.again(s) {
-			return nil
-		}
+	follows := r.follows(seg)
+	// A base that was read counts again if it ends what has diverged.
+	if (!follows || headerOf(seg).begins && r.diverged == 0) && r.again(s) {
+		return nil
+	}
+	if !follows {
 		r.diverge(s.Pos)
 	}
 	r.links = append(r.links, newLink(s.Pos, s.Data, headerOf(seg)))

@@ -70,10 +70,13 @@ type Log interface {
 type Replicated interface {
 	// Copy returns the name of the copy that is in use for a workspace.
 	Copy(ctx context.Context, w Workspace) (string, error)
-	// Doubt is told that a copy lacks something before a position, which is that of a segment. It returns an [ErrUnknown] if another copy
-	// is in use, is about to be used or cannot be reached, and nil if each of them was doubted for that position: all have lost it.
+	// Doubt is told that a copy lacks something before a position, which is that of a segment. It returns an [ErrElsewhere] when
+	// another copy is in use, and nil if each that can be used was, since the first Doubt about that position: all have lost it.
 	Doubt(ctx context.Context, w Workspace, at Pos, copy string) error
 }
+
+// ErrElsewhere is returned by a [Replicated], also by its Read, if the segments are to be read once more, from another copy.
+var ErrElsewhere = errors.New("another copy of the log is in use: read it once more")
 
 // ErrBusy is returned by Append while another append to the same workspace is
 // under way: nothing was stored, and the same append may be tried again.

@@ -114,8 +114,6 @@ func TestSilence(t *testing.T) {
 	until(m, func() bool { node, _ := m.Node("n1"); return node.Address == "127.0.0.1:2" })
 }
 
-// A node is drained when it announces that, not when it is asked to: it may have got a
-// workspace since it was last heard.
 // TestUntilSilent: a node is asked when its silence is long enough, and not at the next of equal intervals.
 func TestUntilSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -137,6 +135,8 @@ func TestUntilSilent(t *testing.T) {
 	})
 }
 
+// A node is drained when it announces that, not when it is asked to: it may have got a
+// workspace since it was last heard.
 func TestDrained(t *testing.T) {
 	config := soon(t)
 	config.Silence = time.Hour

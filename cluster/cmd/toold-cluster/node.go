@@ -131,7 +131,7 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	defer view.Close()
-	doubted := func(err error) { log.Warn("a NATS server has lost messages that it had acknowledged", zap.Error(err)) }
+	doubted := func(err error) { log.Warn("messages are missing in a NATS server", zap.Error(err)) }
 	settings := node.Config{
 		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js, doubted), Alive: func(name string) bool { return !view.Suspect(name) },
 		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict, SharedVolume: f.volume,

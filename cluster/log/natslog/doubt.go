@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -32,12 +33,12 @@ func (l *Log) Copy(ctx context.Context, w log.Workspace) (string, error) {
 // NATS takes a server whose files were damaged for current if the record of what the replicas have agreed on is whole: it may lead, has
 // less than it has acknowledged, and is not repaired (seen with 2.15.2).
 func (l *Log) Doubt(ctx context.Context, w log.Workspace, at log.Pos, server string) error {
-	_, info, err := l.lead(ctx, w)
+	s, info, err := l.lead(ctx, w)
 	if err != nil {
 		return err
 	}
 	shard, _ := l.address(w)
-	return l.doubt(ctx, place{shard, uint64(at)}, info, server)
+	return l.doubt(ctx, s, place{shard, uint64(at)}, info, server, "lacks messages of a workspace, unless all servers have lost them")
 }
 
 // lead returns the workspace's stream and what its leader knows of it, if it has one.
@@ -71,7 +72,7 @@ func (l *Log) checkEnd(ctx context.Context, w log.Workspace) error {
 		}
 		if info.State.LastSeq == last && info.Cluster.Leader == server { // else it may have been removed, behind a newer one
 			shard, _ := l.address(w)
-			return l.doubt(ctx, place{shard, last}, info, server)
+			return l.doubt(ctx, s, place{shard, last}, info, server, "has lost the last messages")
 		}
 		last, server = info.State.LastSeq, info.Cluster.Leader
 		switch _, err := s.GetMsg(ctx, last); {
@@ -83,40 +84,60 @@ func (l *Log) checkEnd(ctx context.Context, w log.Workspace) error {
 	}
 }
 
-// doubt has a replica lead in the place of a server that was not doubted for this place.
-func (l *Log) doubt(ctx context.Context, p place, info *jetstream.StreamInfo, server string) error {
+// leaderTime is how long a stream may be without a leader after another one was asked to lead.
+const leaderTime = 10 * time.Second
+
+// doubt has a replica lead in the place of a server, and waits until one does. Each replica is asked once for a place.
+func (l *Log) doubt(ctx context.Context, s jetstream.Stream, p place, info *jetstream.StreamInfo, server, what string) error {
 	if info.Cluster.Leader != server {
-		return fmt.Errorf("%w: another server leads the stream %s since", log.ErrUnknown, info.Config.Name)
+		return log.ErrElsewhere
 	}
-	l.mu.Lock()
-	if !slices.Contains(l.doubted[p], server) {
-		l.doubted[p] = append(l.doubted[p], server)
-	}
-	doubted := l.doubted[p]
-	l.mu.Unlock()
-	others := slices.DeleteFunc(info.Cluster.Replicas, func(r *jetstream.PeerInfo) bool { return slices.Contains(doubted, r.Name) })
-	if len(others) == 0 {
+	next := l.successor(p, info)
+	if next == "" {
 		return nil
 	}
-	err := fmt.Errorf("%w: the server %s has lost messages of the stream %s before %d", log.ErrUnknown, server, info.Config.Name, p.at)
-	if i := slices.IndexFunc(others, func(r *jetstream.PeerInfo) bool { return !r.Offline }); i < 0 {
-		err = fmt.Errorf("%w, and %s, which may have them, cannot be reached", err, others[0].Name)
-	} else if failed := l.askToLead(ctx, info.Config.Name, others[i].Name); failed != nil {
-		return unknown(failed)
-	} else {
-		err = fmt.Errorf("%w, so %s is asked to lead it", err, others[i].Name)
-	}
 	if l.config.Doubted != nil {
-		l.config.Doubted(err)
+		l.config.Doubted(fmt.Errorf("the server %s %s (stream %s, before message %d), and %s is asked to lead the stream", server, what, info.Config.Name, p.at, next))
 	}
-	return err
-}
-
-func (l *Log) askToLead(ctx context.Context, stream, server string) error {
-	body, err := json.Marshal(map[string]any{"placement": map[string]string{"preferred": server}})
+	body, err := json.Marshal(map[string]any{"placement": map[string]string{"preferred": next}})
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	_, err = l.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, body)
-	return err
+	if _, err := l.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+info.Config.Name, body); err != nil {
+		return unknown(err)
+	}
+	return awaitAnother(ctx, s, server)
+}
+
+// successor returns a replica that was neither asked to lead nor doubted for a place, and can be reached; "" if there is none.
+func (l *Log) successor(p place, info *jetstream.StreamInfo) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	tried := append(l.tried[p], info.Cluster.Leader)
+	i := slices.IndexFunc(info.Cluster.Replicas, func(r *jetstream.PeerInfo) bool { return !r.Offline && !slices.Contains(tried, r.Name) })
+	if i < 0 {
+		return ""
+	}
+	next := info.Cluster.Replicas[i].Name
+	l.tried[p] = append(tried, next)
+	return next
+}
+
+// awaitAnother waits until another server leads, and returns [log.ErrElsewhere] then.
+func awaitAnother(ctx context.Context, s jetstream.Stream, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, leaderTime)
+	defer cancel()
+	for {
+		once, end := context.WithTimeout(ctx, time.Second) // a stream without a leader does not answer
+		info, err := s.Info(once)
+		end()
+		if err == nil && info.Cluster != nil && info.Cluster.Leader != "" && info.Cluster.Leader != server {
+			return log.ErrElsewhere
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return unknown(ctx.Err())
+		}
+	}
 }

@@ -44,7 +44,8 @@ type Config struct {
 	Replicas int // 0: 1
 	Storage  jetstream.StorageType
 	Prefix   string // of subjects and streams, one token; "": toold
-	// Doubted, if not nil, is called when a server has lost messages, with an error that names it. It must return soon.
+	// Doubted, if not nil, is called when messages are missing in a server that leads a stream, with an error that names it. It must
+	// return soon.
 	Doubted func(error)
 }
 
@@ -55,7 +56,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	streams map[int]jetstream.Stream // those that were used, by shard
-	doubted map[place][]string       // servers that lack something before a position
+	tried   map[place][]string       // servers that lack something before it, and those that were asked to lead in their place
 }
 
 // New returns a log on a connection, which the caller closes. It does not
@@ -70,7 +71,7 @@ func New(js jetstream.JetStream, config Config) *Log {
 	if config.Prefix == "" {
 		config.Prefix = "toold"
 	}
-	return &Log{js: js, config: config, streams: map[int]jetstream.Stream{}, doubted: map[place][]string{}}
+	return &Log{js: js, config: config, streams: map[int]jetstream.Stream{}, tried: map[place][]string{}}
 }
 
 // address returns the shard and the subject of a workspace.

@@ -94,8 +94,8 @@ func (r *Runner) Close() error {
 	for _, p := range running {
 		<-p.Done()
 	}
-	killMarked(r.generation)
-	err := r.watcher.close()
+	_, stuck := killMarked(r.generation)
+	err := r.watcher.close(len(stuck) == 0)
 	r.reaper.stop()
 	r.host.close()
 	return errors.Join(err, r.null.Close())

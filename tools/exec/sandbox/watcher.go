@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -31,11 +32,15 @@ type watcher struct {
 	err    error
 }
 
+// canWatch reports whether this program has called WatcherMain, so that it is a watcher when it is started as one.
+var canWatch atomic.Bool
+
 // WatcherMain makes the program a watcher and returns after its work is done, if args, which is
 // os.Args, ask for that. It then returns true, and main must return. It must be called first in
 // main of every program that makes a Runner, and in TestMain.
 func WatcherMain(args []string) bool {
 	if len(args) != 3 || args[1] != watchArg {
+		canWatch.Store(true)
 		return false
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
@@ -47,14 +52,21 @@ func WatcherMain(args []string) bool {
 	return true
 }
 
-// watch starts the watcher and returns once it is watching.
+// watch starts the watcher and returns once it is watching: as the small program that becomes this one
+// when it has something to do, or else as this one.
 func (r *Runner) watch() (*watcher, error) {
+	if !canWatch.Load() {
+		return nil, errors.New("main must begin with sandbox.WatcherMain")
+	}
 	far, line, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	w := &watcher{line: line, gone: make(chan struct{})}
-	if w.child, err = r.startWatcher(far); err != nil {
+	if w.child, err = r.startSmallWatcher(far); err != nil {
+		w.child, err = r.startWatcher(far)
+	}
+	if err != nil {
 		_, _ = far.Close(), line.Close()
 		return nil, err
 	}
@@ -64,6 +76,7 @@ func (r *Runner) watch() (*watcher, error) {
 		for child := w.child; child != nil; {
 			awaitExit(child.Pid)
 			_, err := collect(child)
+			// Not by the small one: where that cannot run, it would die again at once.
 			child = w.replace(err, func() (*os.Process, error) { return r.startWatcher(far) })
 		}
 	}()
@@ -81,12 +94,9 @@ func (w *watcher) replace(end error, start func() (*os.Process, error)) *os.Proc
 	return w.child
 }
 
-// startWatcher starts one watcher at the far end of the line and waits until it is watching: as the
-// small program that becomes this one when it has something to do, or else as this one.
+// startWatcher starts this program as a watcher at the far end of the line, and waits until it is
+// watching.
 func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
-	if child, err := r.startSmallWatcher(far); err == nil {
-		return child, nil
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -103,7 +113,7 @@ func (r *Runner) startWatcher(far *os.File) (*os.Process, error) {
 	}
 	if _, err := word.Read(make([]byte, 1)); err != nil {
 		_, _ = collect(child)
-		return nil, errors.New("it ended at once: main must begin with sandbox.WatcherMain")
+		return nil, errors.New("it ended at once")
 	}
 	return child, nil
 }
@@ -120,13 +130,15 @@ func (r *Runner) spawnWatcher(program string, files ...*os.File) (*os.Process, e
 	})
 }
 
-// close ends the watcher, which has nothing to kill any more, and waits for it. The error is the last
+// close ends the watcher and waits for it. done: it has nothing to kill. The error is the last
 // watcher's.
-func (w *watcher) close() error {
+func (w *watcher) close(done bool) error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	_, _ = w.line.Write([]byte{1}) // without it the watcher finds nothing
+	if done {
+		_, _ = w.line.Write([]byte{1}) // without it the watcher finds nothing
+	}
 	err := w.line.Close()
 	<-w.gone
 	return errors.Join(err, w.err)

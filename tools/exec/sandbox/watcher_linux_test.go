@@ -55,8 +55,16 @@ func (d fakeDaemon) kill(t *testing.T) {
 	_ = d.cmd.Wait() // it was killed, and says so
 }
 
+// TestWatcherOutlivesTheDaemon: the watcher is the small program until the daemon has died, where the kernel executes files in memory.
 func TestWatcherOutlivesTheDaemon(t *testing.T) {
 	d := startDaemon(t, t.TempDir())
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(d.watcher) + "/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refused, _ := os.ReadFile("/proc/sys/vm/memfd_noexec"); string(name) != "watcher\n" && string(refused) != "2\n" {
+		t.Errorf("the watcher is %q", name)
+	}
 	d.kill(t)
 	for _, pid := range append(d.left, d.watcher) {
 		awaitDeath(t, pid)

@@ -31,7 +31,11 @@ func polled(in *os.File) (from io.Reader, release func()) {
 		_ = unix.Close(own)
 		return in, func() {}
 	}
-	return rawio.New(os.NewFile(uintptr(own), in.Name())), func() { _ = unix.SetNonblock(fd, false) }
+	file := os.NewFile(uintptr(own), in.Name())
+	return rawio.New(file), func() {
+		_ = file.Close() // first: a read that is under way would block
+		_ = unix.SetNonblock(fd, false)
+	}
 }
 
 func neverBlocks(fd int) bool {

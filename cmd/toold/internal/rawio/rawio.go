@@ -17,13 +17,13 @@ type File interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// A Stream is a file as a Reader and a Writer. It is safe for concurrent use where the file is. Closing the file ends its reads and writes.
+// A Stream is a file as a Reader and a Writer, for one of each at a time. Closing the file ends its reads and writes.
 type Stream struct {
 	file File
 	raw  syscall.RawConn // nil: the file is used as it is
 }
 
-// New returns a file as a Stream. Only a file in non-blocking mode may be read through it; writes may block.
+// New returns a file as a Stream.
 func New(file File) *Stream {
 	raw, err := file.SyscallConn()
 	if err != nil {

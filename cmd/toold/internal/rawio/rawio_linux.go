@@ -8,19 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read waits in the runtime's poller until there is something to read, and reads it. It returns io.EOF at the end.
+// Read waits in the runtime's poller until there is something to read, and reads it. It returns io.EOF at the end. Files of a kind that
+// may always block are read as the file does it.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.raw == nil || len(p) == 0 {
 		return s.file.Read(p)
 	}
 	var errno syscall.Errno
 	if err := s.raw.Read(func(fd uintptr) bool {
-		n, errno = read(fd, p)
+		n, errno = try(unix.SYS_PREADV2, fd, p)
 		return errno != unix.EAGAIN
 	}); err != nil {
 		return 0, err
 	}
 	switch {
+	case errno == unix.EINTR, errno == unix.EOPNOTSUPP, errno == unix.ENOSYS:
+		return s.file.Read(p)
 	case errno != 0:
 		return 0, errno
 	case n == 0:
@@ -38,7 +41,7 @@ const mostAtOnce = 32 << 10
 func (s *Stream) Write(p []byte) (n int, err error) {
 	if s.raw != nil && len(p) > 0 && len(p) <= mostAtOnce {
 		err = s.raw.Write(func(fd uintptr) bool {
-			n = tryWrite(fd, p)
+			n, _ = try(unix.SYS_PWRITEV2, fd, p)
 			return true
 		})
 	}
@@ -50,28 +53,14 @@ func (s *Stream) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// read reads from a descriptor in non-blocking mode.
-func read(fd uintptr, p []byte) (int, syscall.Errno) {
-	for {
-		n, _, errno := syscall.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-		switch errno {
-		case 0:
-			return int(n), 0
-		case unix.EINTR:
-		default:
-			return 0, errno
-		}
-	}
-}
-
-// tryWrite writes what can be written without waiting, in whatever mode the descriptor is. It returns how much that was.
-func tryWrite(fd uintptr, p []byte) int {
+// try reads or writes what can be read or written without waiting, in whatever mode the descriptor is: another process may change it.
+func try(call, fd uintptr, p []byte) (int, syscall.Errno) {
 	const here = ^uintptr(0) // not at an offset
 	vector := unix.Iovec{Base: unsafe.SliceData(p)}
 	vector.SetLen(len(p))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PWRITEV2, fd, uintptr(unsafe.Pointer(&vector)), 1, here, here, unix.RWF_NOWAIT)
+	n, _, errno := syscall.RawSyscall6(call, fd, uintptr(unsafe.Pointer(&vector)), 1, here, here, unix.RWF_NOWAIT)
 	if errno != 0 {
-		return 0
+		return 0, errno
 	}
-	return int(n)
+	return int(n), 0
 }
