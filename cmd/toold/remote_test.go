@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,9 +83,11 @@ func TestRemoteOverTLS(t *testing.T) {
 	}
 }
 
-// addressSaid starts a daemon and returns the TCP address that it prints. It is killed with the test's context.
+// addressSaid starts a daemon and returns the TCP address that it prints. It ends with the test's context, and its
+// watcher before it: one that was killed would leave that running for a moment.
 func addressSaid(t *testing.T, serve *exec.Cmd) string {
 	t.Helper()
+	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
 	out, err := serve.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
