@@ -219,7 +219,8 @@ func (r leadsTo) of(path string) string {
 		return clean
 	}
 	real := r.of(dir)
-	if r[dir] = real; real == dir {
+	r[dir] = real
+	if real == dir {
 		return clean
 	}
 	return filepath.Join(real, filepath.Base(clean))

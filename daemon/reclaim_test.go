@@ -1,6 +1,11 @@
 package daemon
 
-import "testing"
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+)
 
 func TestShortOfMemory(t *testing.T) {
 	const plenty = "MemTotal:       16300000 kB\nMemFree:          500000 kB\nMemAvailable:   14000000 kB\n"
@@ -45,4 +50,33 @@ func TestLull(t *testing.T) {
 			t.Errorf("step %d: a lull begins: %v, want %v", i, got, c.want)
 		}
 	}
+}
+
+// TestAttachesAreCollected: what many streams needed to attach is collected without waiting until the daemon is quiet.
+func TestAttachesAreCollected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		collections := func() uint32 {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.NumForcedGC
+		}
+		r := newReclaimer()
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		go r.run(ctx)
+		synctest.Wait()
+		before := collections()
+		for range attachesCollected - 1 {
+			r.attached()
+		}
+		synctest.Wait()
+		if after := collections(); after != before {
+			t.Errorf("%d collections before %d streams have attached", after-before, attachesCollected)
+		}
+		r.attached()
+		synctest.Wait()
+		if after := collections(); after != before+1 {
+			t.Errorf("%d collections after %d streams have attached", after-before, attachesCollected)
+		}
+	})
 }

@@ -38,7 +38,7 @@ const tries = 5
 func Copy(ctx context.Context, w log.Workspace, from, to Place) error {
 	for try := 1; ; try++ {
 		segments, err := copyObjects(ctx, w, from, to)
-		if errors.Is(err, fs.ErrNotExist) && try < tries {
+		if errors.Is(err, fs.ErrNotExist) && try < tries || errors.Is(err, log.ErrElsewhere) {
 			continue
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 
@@ -130,6 +131,33 @@ func TestRestoreBrokenOff(t *testing.T) {
 	if view, err := lease.Open(t.Context(), again.store(), w); err != nil || !view.Restored() || view.Count() != 2 {
 		t.Errorf("%d payloads, %v", view.Count(), err)
 	}
+}
+
+// TestCopyElsewhere: a log whose copies differ is read until one has everything.
+func TestCopyElsewhere(t *testing.T) {
+	cluster, kept := newPlace(t), newPlace(t)
+	fill(t, cluster)
+	elsewhere := &elsewhereLog{Log: cluster.Log, left: tries + 1}
+	if err := Copy(t.Context(), w, Place{Log: elsewhere, Objects: cluster.Objects}, kept); err != nil {
+		t.Fatal(err)
+	}
+	if view, err := lease.Open(t.Context(), kept.store(), w); err != nil || view.Count() != 2 || elsewhere.left != 0 {
+		t.Errorf("%d payloads, %v, %d copies were not read", view.Count(), err, elsewhere.left)
+	}
+}
+
+// An elsewhereLog is to be read from another copy so many times.
+type elsewhereLog struct {
+	log.Log
+	left int
+}
+
+func (e *elsewhereLog) Read(ctx context.Context, w log.Workspace, from log.Pos) iter.Seq2[log.Segment, error] {
+	if e.left == 0 {
+		return e.Log.Read(ctx, w, from)
+	}
+	e.left--
+	return func(yield func(log.Segment, error) bool) { yield(log.Segment{}, log.ErrElsewhere) }
 }
 
 // A brokenLog takes only so many segments.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
 	"github.com/toold/toold/cluster/log/natslog"
@@ -22,15 +24,22 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Owners append while each server of a cluster is killed and started again. All
-// that was acknowledged is there, in order, once.
-func TestServersAreKilled(t *testing.T) {
+// startServers returns a cluster of three, and a connection to it.
+func startServers(t *testing.T) ([]*natstest.Process, jetstream.JetStream) {
+	t.Helper()
 	servers := natstest.StartProcesses(t, 3)
 	var urls []string
 	for _, s := range servers {
 		urls = append(urls, s.URL)
 	}
 	_, js := natstest.ConnectCluster(t, urls...)
+	return servers, js
+}
+
+// Owners append while each server of a cluster is killed and started again. All
+// that was acknowledged is there, in order, once.
+func TestServersAreKilled(t *testing.T) {
+	servers, js := startServers(t)
 	store := lease.Store{Log: natslog.New(js, natslog.Config{Shards: 2, Replicas: 3})}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -84,12 +93,7 @@ const stream = "toold-w-0"
 // TestReplicaLosesItsEnd has a server lead whose files were damaged, which NATS takes for current: nothing is lost, whether the
 // owner lives or not.
 func TestReplicaLosesItsEnd(t *testing.T) {
-	servers := natstest.StartProcesses(t, 3)
-	var urls []string
-	for _, s := range servers {
-		urls = append(urls, s.URL)
-	}
-	_, js := natstest.ConnectCluster(t, urls...)
+	servers, js := startServers(t)
 	var doubted atomic.Int32
 	newStore := func() lease.Store {
 		return lease.Store{Log: natslog.New(js, natslog.Config{Shards: 1, Replicas: 3, Doubted: func(error) { doubted.Add(1) }})}

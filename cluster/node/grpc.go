@@ -95,7 +95,11 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	daemon = relay.Hold(daemon, &n.reading, func() (passes func() error) { return u.mirror.mark(ctx) })
-	return relay.Relay(stream, daemon, cancel, &n.reading, seen)
+	err = relay.Relay(stream, daemon, cancel, &n.reading, seen)
+	if status.Code(err) == codes.Canceled && stream.Context().Err() == nil { // the node has closed its connection to the daemon
+		return status.Error(codes.Unavailable, "the workspace's daemon has ended")
+	}
+	return err
 }
 
 // refusal is what the gateway is told if the workspace cannot be served here.

@@ -102,6 +102,9 @@ func (u *unit) live() {
 		u.kill()
 		u.node.forget(u)
 		close(u.gone)
+		if u.failed != nil { // who comes from now on has it taken over again
+			close(u.ready)
+		}
 	}()
 	defer u.releaseCalls()
 	if err := u.begin(); err != nil {
@@ -109,7 +112,6 @@ func (u *unit) live() {
 		u.node.counters.notTaken.Add(1)
 		u.failed = err
 		u.discard(err)
-		close(u.ready)
 		return
 	}
 	u.log.Info("the workspace was taken over", zap.Uint64("epoch", u.lease.Epoch()))

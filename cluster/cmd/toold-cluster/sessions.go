@@ -74,6 +74,7 @@ func (a *admin) sessions(ctx context.Context, js jetstream.JetStream) ([]listed,
 	if err != nil {
 		return nil, err
 	}
+	store := lease.Store{Log: a.log(js, nil)}
 	views := map[log.Workspace]*lease.View{}
 	all := []listed{}
 	for key := range keys.Keys() {
@@ -87,7 +88,7 @@ func (a *admin) sessions(ctx context.Context, js jetstream.JetStream) ([]listed,
 		}
 		w := log.Workspace{Principal: s.Principal, Name: s.Workspace}
 		if views[w] == nil {
-			if views[w], err = lease.Open(ctx, lease.Store{Log: a.log(js, nil)}, w); err != nil {
+			if views[w], err = lease.Open(ctx, store, w); err != nil {
 				return nil, fmt.Errorf("the log of the workspace %q of %q: %w", w.Name, w.Principal, err)
 			}
 		}

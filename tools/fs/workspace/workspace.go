@@ -125,12 +125,7 @@ func existing(dirs []string) []string {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		r, err := follow(machine, dir)
-		switch {
-		case err != nil, r.missing > 0, slices.Contains(found, r.at):
-		case r.at == dir: // which need not be held a second time
-			found = append(found, dir)
-		default:
+		if r, err := follow(machine, dir); err == nil && r.missing == 0 && !slices.Contains(found, r.at) {
 			found = append(found, r.at)
 		}
 	}

@@ -36,8 +36,8 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 // same, in a second call. Ours.
 const mostAtOnce = 32 << 10
 
-// Write writes all of p. What is large or is not taken at once by the kernel is written as the file does it; so are errors found, and so
-// are files written of a kind that may always block.
+// Write writes all of p. It leaves to the file what the kernel does not take at once, what is larger than mostAtOnce, and files of a
+// kind that may always block. Errors are those of the file.
 func (s *Stream) Write(p []byte) (n int, err error) {
 	if s.raw != nil && len(p) > 0 && len(p) <= mostAtOnce {
 		err = s.raw.Write(func(fd uintptr) bool {
