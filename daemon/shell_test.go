@@ -109,9 +109,10 @@ func TestShell(t *testing.T) {
 
 // TestShellEndsEarly: a command that takes too long, and a call that is stopped.
 func TestShellEndsEarly(t *testing.T) {
+	t.Parallel() // the first command waits until its time is over, which is long enough for the second one on a busy machine
 	h := serve(t)
 	c, _ := h.natively("s", -1)
-	c.ask(shellCallOf("a", 200, "echo begun; sleep 1000", "echo next"))
+	c.ask(shellCallOf("a", 4000, "echo begun; sleep 1000", "echo next"))
 	reply, ends := c.shellReply("a")
 	if want := []string{"timeout", "exit 0"}; fmt.Sprint(ends) != fmt.Sprint(want) || !strings.Contains(reply.Output[0].Stdout, "begun") {
 		t.Errorf("%q, %+v, want %q", ends, reply, want)
