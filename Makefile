@@ -113,13 +113,13 @@ day: build
 	go run ./bench/day -toold .bin/toold -mode default
 
 # All of what "make test" tries a part of: the scripts of the property test, the doors of git, everyday and ordinary work, and commands
-# in a home, in each tier, turns in the dependency order, servers that are killed, searches that remember, large pages, and upgrades
-# between this program and an earlier one. Of the commands that are judged to change nothing, and of what is granted to a user without
-# rights, it tries another third every day. A quarter of an hour: before a release, and after a change to the sandbox.
+# in a home, in each tier, what an answer opens, what advice leads to, turns in the dependency order, servers that are killed, searches
+# that remember, large pages, the commands that are judged to change nothing, and upgrades between this program and an earlier one. Of
+# the commands, "make test" tries other ones every day. Run it before a release, and after a change to the sandbox.
 world:
 	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^(TestDependencyIsSerial|TestModelEventsAgain|TestServerKilledAtAnyMoment)$$' ./daemon
 	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestMemoryIsNoticedByNobody|TestHostilePages|TestReadOnlyChangesNothing)$$' ./tools/grep ./tools/webfetch ./tools/exec/shell
-	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|Git|EverydayGit|OrdinaryWork|Caches|AdviceWorks|AnswerGrants|ReadsInAHome|HomeWithoutNamespaces|Skew$$)' ./cmd/toold
+	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|Git|EverydayGit|OrdinaryWork|Caches|AdviceWorks|AnswerGrants|GrantsNoMoreWithoutNamespaces|ReadsInAHome|HomeWithoutNamespaces|Skew$$)' ./cmd/toold
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.
 bench-sandbox:

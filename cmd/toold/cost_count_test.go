@@ -80,7 +80,7 @@ func underRace() bool {
 }
 
 func goTestCompile(path string) *exec.Cmd {
-	return exec.Command("go", "test", "-c", "-race=false", "-o", path, ".")
+	return exec.Command("go", "test", "-c", "-race=false", "-ldflags=-s -w", "-o", path, ".")
 }
 
 // A countedDaemon is a daemon that can be asked for its counts, and a stream that is attached to a session of it.

@@ -123,7 +123,7 @@ func grantAll(t *testing.T, h *house) {
 		t.Fatal(err)
 	}
 	for i, g := range grants {
-		if g.full && info.GetSandbox() != tooldv1.SandboxTier_SANDBOX_TIER_FULL || !triedByNobody(i) {
+		if g.full && info.GetSandbox() != tooldv1.SandboxTier_SANDBOX_TIER_FULL || !chosen(g.name, 4) {
 			continue
 		}
 		t.Run(g.name, func(t *testing.T) { g.do(t, h, i) })

@@ -90,7 +90,7 @@ func (c *talk) wasAsked() (reasons []string) {
 	return reasons
 }
 
-// TestReadsInAHome tries a quarter of the commands, with TOOLD_ALL all of them.
+// TestReadsInAHome tries one command in 16, with TOOLD_ALL all of them.
 func TestReadsInAHome(t *testing.T) {
 	h, root, commands := livedIn(t)
 	c := h.attach(t, in(root, &tooldv1.Options{SettingsJson: proto.String(`{"permissions":{"allow":["Bash(touch x)"]}}`)}))
@@ -102,7 +102,7 @@ func TestReadsInAHome(t *testing.T) {
 				continue // neither here nor there
 			}
 			command := command + more
-			if !chosen(command, 4) {
+			if !chosen(command, 16) {
 				continue
 			}
 			want, exit := h.inShell(t, root, command)

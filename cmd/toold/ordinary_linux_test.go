@@ -108,7 +108,7 @@ func inLasting(t *testing.T) {
 	t.Cleanup(func() { _, _ = os.Setenv("TMPDIR", was), os.RemoveAll(base) }) //nolint:usetesting // the same
 }
 
-func TestOrdinaryWork(t *testing.T) { works(t, ordinary(t), 1) }
+func TestOrdinaryWork(t *testing.T) { works(t, ordinary(t), 4) }
 
 // works does in the house what is denied, what reaches the network and one piece in so many of the other work, with TOOLD_ALL all of it.
 func works(t *testing.T, h *house, oneIn uint32) {
@@ -236,11 +236,11 @@ func newRegistry(t *testing.T) string {
 	return s.URL
 }
 
-// chosen reports whether a case is among those that are tried: one in so many, the same ones each time, or with TOOLD_ALL all.
+// chosen reports whether a case is among those that are tried: one in so many, other ones every day, or with TOOLD_ALL all.
 func chosen(name string, oneIn uint32) bool {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))
-	return allIsTried() || sum.Sum32()%oneIn == 0
+	return allIsTried() || (sum.Sum32()+uint32(time.Now().YearDay()))%oneIn == 0 //nolint:gosec // a year has 366 days
 }
 
 func allIsTried() bool { return os.Getenv("TOOLD_ALL") != "" }
@@ -248,15 +248,6 @@ func allIsTried() bool { return os.Getenv("TOOLD_ALL") != "" }
 // The same as a user without rights, but for what takes long and is the same for every user.
 func TestOrdinaryWorkAsNobody(t *testing.T) {
 	asNobody(t, "testdata/ordinary", "^TestOrdinaryWork$/^(denied|git|make|net|npm|shell|sockets|trace|worktree)$")
-}
-
-// nobodyRuns is the variable that is set in the tests that asNobody runs.
-const nobodyRuns = "TOOLD_TEST_NOBODY"
-
-// triedByNobody reports whether the test that asNobody runs tries its case of that number: a third of them, another one every day, or
-// with TOOLD_ALL all. Tests that are run otherwise try every case.
-func triedByNobody(number int) bool {
-	return os.Getenv(nobodyRuns) == "" || allIsTried() || (number+time.Now().YearDay())%3 == 0
 }
 
 // asNobody runs tests of this program, by their names, as a user without rights, with a copy of a folder of test data.
@@ -287,7 +278,7 @@ func asNobody(t *testing.T, data, tests string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run="+tests)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir, nobodyRuns+"=1")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

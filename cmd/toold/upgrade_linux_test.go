@@ -55,7 +55,7 @@ func tested(t *testing.T) string {
 func another(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "toold")
-	if out, err := exec.Command("go", "build", "-ldflags=-X main.version=v9.9.9", "-o", path, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w -X main.version=v9.9.9", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
