@@ -41,21 +41,30 @@ const gitHome = `[user]
 	path = ~/global.inc
 `
 
-// layGitScene makes repositories below dir, with git, as a script says.
+// layGitScene makes repositories with git, as a script says, if no test has made them before, whose copies lie below dir.
 func layGitScene(t *testing.T, dir string, environ []string, script string) *gitScene {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		skip(t, "install git")
 	}
-	s := &gitScene{environ: environ, template: filepath.Join(dir, "template"), dir: dir}
+	s := &gitScene{environ: environ, dir: dir}
 	settings := "[core]\n\thooksPath = .githooks\n[filter \"team\"]\n\tclean = tools/team\n"
 	put(t, filepath.Join(dir, "home", "global.inc"), settings)
-	if err := os.Mkdir(s.template, 0o700); err != nil {
+	if laid, is := laidScenes.Load(script); is {
+		s.template, _ = laid.(string)
+		return s
+	}
+	place, err := lasting()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.template, err = os.MkdirTemp(place, "toold-scene-"); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := s.shell(t, s.template, content(t, script)); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
+	laidScenes.Store(script, s.template)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -28,8 +29,15 @@ func TestMain(m *testing.M) {
 // they start. With TOOLD_RACE set it is the test binary. Upgrades are tried between test binaries, always.
 type asBuilt struct{ m *testing.M }
 
+// laidScenes are the directories with the repositories that scripts have made, by the script, for all tests of this process.
+var laidScenes sync.Map
+
 // Run returns the exit code of the tests.
 func (b asBuilt) Run() int {
+	defer laidScenes.Range(func(_, dir any) bool {
+		path, _ := dir.(string)
+		return os.RemoveAll(path) == nil
+	})
 	if !underRace() || os.Getenv("TOOLD_RACE") != "" {
 		return b.m.Run()
 	}

@@ -88,14 +88,19 @@ func ordinary(t *testing.T) *house {
 	})
 }
 
+// lasting is a directory that is not for temporary files.
+func lasting() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib", nil // others can get there
+	}
+	return os.UserHomeDir()
+}
+
 // inLasting has the test's temporary folders made in a place that is not for temporary ones.
 func inLasting(t *testing.T) {
 	t.Helper()
 	was := os.Getenv("TMPDIR")
-	dir, err := os.UserHomeDir()
-	if os.Geteuid() == 0 {
-		dir = "/var/lib" // others can get there
-	}
+	dir, err := lasting()
 	if strings.HasPrefix(was, dir+"/") || err != nil {
 		return
 	}
@@ -278,7 +283,7 @@ func asNobody(t *testing.T, data, tests string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run="+tests)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
