@@ -221,7 +221,7 @@ func inOrder(text string) string { return strings.Join(slices.Sorted(strings.Lin
 // inAllTiers runs the scripts of a share.
 func (w *world) inAllTiers(t *testing.T) {
 	for _, script := range worldScripts() {
-		if !chosen(script, 36) {
+		if !chosen(script, 72) {
 			continue
 		}
 		script = w.named(script)
