@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // asBuilt runs the tests with toold on PATH as users build it, without the race detector: most of what they take is the programs that
-// they start. With TOOLD_RACE set it is the test binary. Upgrades are tried between test binaries, always.
+// they start. With TOOLD_RACE set it is the test binary.
 type asBuilt struct{ m *testing.M }
 
 // laidScenes are the directories with the repositories that scripts have made, by the script, for all tests of this process.

@@ -44,7 +44,7 @@ func newUpgradable(t *testing.T, args ...string) *upgradable {
 // tested is the program that is tested.
 func tested(t *testing.T) string {
 	t.Helper()
-	path, err := os.Executable()
+	path, err := exec.LookPath("toold")
 	if err != nil {
 		t.Fatal(err)
 	}
