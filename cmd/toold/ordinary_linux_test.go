@@ -269,7 +269,7 @@ func asNobody(t *testing.T, data, tests string) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, err := range []error{
 		os.CopyFS(filepath.Join(dir, data), os.DirFS(data)), os.Mkdir(filepath.Join(dir, "tmp"), 0o700),
-		os.Chown(filepath.Join(dir, "tmp"), 65534, 65534), os.Chmod(dir, 0o755), //nolint:gosec // that user has to get there
+		os.Chown(filepath.Join(dir, "tmp"), 65534, 65534), os.Chown(dir, 65534, 65534), os.Chmod(dir, 0o755), //nolint:gosec // others have to get there
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -283,7 +283,7 @@ func asNobody(t *testing.T, data, tests string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run="+tests)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir+"/tmp", "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
