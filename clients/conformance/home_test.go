@@ -70,7 +70,7 @@ func (h *home) command(program string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	h.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 20 * time.Second // for what it has printed, on a busy machine
 	cmd.Env, cmd.Dir = h.env, h.root
 	return cmd
 }
