@@ -114,14 +114,12 @@ day: build
 
 # All of what "make test" tries a part of: the scripts of the property test, the doors of git, everyday and ordinary work, and commands
 # in a home, in each tier, what an answer opens, what advice leads to, turns in the dependency order, servers that are killed, searches
-# that remember, large pages, the doors of the sandbox as root and as another user, the commands that are judged to change nothing, and
-# upgrades between this program and an earlier one. Of the commands and doors, "make test" tries other ones every day. Run it before a
-# release, and after a change to the sandbox.
+# that remember, large pages, the commands that are judged to change nothing, and upgrades between this program and an earlier one. Of most
+# of them "make test" tries other ones every day. Run it before a release, and after a change to the sandbox.
 world:
 	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^(TestDependencyIsSerial|TestModelEventsAgain|TestServerKilledAtAnyMoment)$$' ./daemon
 	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestMemoryIsNoticedByNobody|TestHostilePages|TestReadOnlyChangesNothing)$$' ./tools/grep ./tools/webfetch ./tools/exec/shell
-	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^(TestDoors|TestWithoutASandboxEveryDoorIsOpen)$$' ./tools/exec/sandbox/escape
-	TOOLD_ALL=1 go test -count=1 -timeout 20m -run '^Test(OneWorld|Git|EverydayGit|OrdinaryWork|Caches|AdviceWorks|AnswerGrants|GrantsNoMoreWithoutNamespaces|ReadsInAHome|HomeWithoutNamespaces|Skew$$)' ./cmd/toold
+	TOOLD_ALL=1 go test -count=1 -timeout 60m -run '^Test(OneWorld|Git|EverydayGit|OrdinaryWork|Caches|AdviceWorks|AnswerGrants|GrantsNoMoreWithoutNamespaces|ReadsInAHome|HomeWithoutNamespaces|Skew$$)' ./cmd/toold
 
 # What starting a process costs under each confinement, against os/exec and, where it is installed, bubblewrap.
 bench-sandbox:

@@ -35,7 +35,7 @@ type unit struct {
 	objects objects.Store // the workspace's own part of the node's
 	store   lease.Store
 	log     *zap.Logger
-	ready   chan struct{} // closed when conn or failed is set
+	ready   chan struct{} // closed when conn is set, or when failed is and the workspace may be taken over again
 	conn    *grpc.ClientConn
 	failed  error           // why it could not be taken over
 	gone    chan struct{}   // closed when the unit has ended
@@ -55,10 +55,10 @@ type unit struct {
 		appended uint64 // how many requests the mirror had stored by then
 	}
 
-	once   sync.Once     // guards the closing of ending
-	ending chan struct{} // closed when no other RPC may begin
-	ask    sync.Once
-	asked  chan struct{} // closed when it is to be given up
+	refuse func()        // lets no other RPC begin
+	ending chan struct{} // closed by refuse
+	askEnd func()        // has the unit given up, and returns at once
+	asked  chan struct{} // closed by askEnd
 }
 
 func newUnit(n *Node, w log.Workspace, asks func() (lease.Creation, error)) *unit {
@@ -68,6 +68,7 @@ func newUnit(n *Node, w log.Workspace, asks func() (lease.Creation, error)) *uni
 		ready: make(chan struct{}), gone: make(chan struct{}), ending: make(chan struct{}), asked: make(chan struct{}),
 	}
 	u.lost, u.kill = context.WithCancel(n.lost)
+	u.refuse, u.askEnd = sync.OnceFunc(func() { close(u.ending) }), sync.OnceFunc(func() { close(u.asked) })
 	return u
 }
 
@@ -80,9 +81,6 @@ func (u *unit) giveUp() {
 	<-u.gone
 }
 
-// askEnd has the unit given up, and returns at once.
-func (u *unit) askEnd() { u.ask.Do(func() { close(u.asked) }) }
-
 // open opens an RPC to the daemon. It returns an error with the code Unavailable if the daemon has ended or is to end.
 func (u *unit) open(ctx context.Context, method string) (grpc.ClientStream, error) {
 	select {
@@ -93,16 +91,13 @@ func (u *unit) open(ctx context.Context, method string) (grpc.ClientStream, erro
 	}
 }
 
-// refuse lets no other RPC begin.
-func (u *unit) refuse() { u.once.Do(func() { close(u.ending) }) }
-
 // live is the whole life of a unit.
 func (u *unit) live() {
 	defer func() {
 		u.kill()
 		u.node.forget(u)
 		close(u.gone)
-		if u.failed != nil { // who comes from now on has it taken over again
+		if u.failed != nil {
 			close(u.ready)
 		}
 	}()

@@ -61,5 +61,5 @@ func TestOrdinaryWorkWithoutNamespaces(t *testing.T) {
 			t.Errorf("%s says %v, not covered %q", who, c.GetTier(), c.GetNotCovered())
 		}
 	}
-	works(t, h, 6)
+	works(t, h, 4)
 }

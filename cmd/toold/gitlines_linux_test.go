@@ -129,7 +129,7 @@ func (h *gitHouse) begin(t *testing.T, l gitLine, name, after string) (*gitPlace
 func TestGitBound(t *testing.T) {
 	h := newGitHouse(t, "full")
 	for i, l := range gitBound {
-		if !chosen(l.name, 6) {
+		if !chosen(i, 3) {
 			continue
 		}
 		t.Run(l.name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestGitBound(t *testing.T) {
 }
 
 // TestGitMeanwhile: what appears while a command runs in the background is moved aside before it ends, is reported, and comes
-// back by the command that the report names. As in the other tests here, a sixth of the lines are tried, with TOOLD_ALL all of them.
+// back by the command that the report names. As in the other tests here, a third of the lines is tried, with TOOLD_ALL all of them.
 func TestGitMeanwhile(t *testing.T) {
 	leaveMeanwhile(t, newGitHouse(t, "full"), slices.Concat(gitLeft, gitSettled))
 }
@@ -164,7 +164,7 @@ func TestGitMeanwhileWithoutNamespaces(t *testing.T) {
 func leaveMeanwhile(t *testing.T, h *gitHouse, lines []gitLine) {
 	t.Helper()
 	for i, l := range lines {
-		if !chosen(t.Name()+l.name, 6) {
+		if !chosen(i, 3) {
 			continue
 		}
 		t.Run(l.name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestGitAfterwardsWithoutNamespaces(t *testing.T) {
 func leaveAfterwards(t *testing.T, h *gitHouse) {
 	t.Helper()
 	for i, l := range gitAfter {
-		if !chosen(t.Name()+l.name, 6) {
+		if !chosen(i, 3) {
 			continue
 		}
 		t.Run(l.name, func(t *testing.T) {

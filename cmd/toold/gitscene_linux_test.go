@@ -50,8 +50,7 @@ func layGitScene(t *testing.T, dir string, environ []string, script string) *git
 	s := &gitScene{environ: environ, dir: dir}
 	settings := "[core]\n\thooksPath = .githooks\n[filter \"team\"]\n\tclean = tools/team\n"
 	put(t, filepath.Join(dir, "home", "global.inc"), settings)
-	if laid, is := laidScenes.Load(script); is {
-		s.template, _ = laid.(string)
+	if s.template = laidScenes[script]; s.template != "" {
 		return s
 	}
 	place, err := lasting()
@@ -62,9 +61,10 @@ func layGitScene(t *testing.T, dir string, environ []string, script string) *git
 		t.Fatal(err)
 	}
 	if out, err := s.shell(t, s.template, content(t, script)); err != nil {
+		_ = os.RemoveAll(s.template)
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
-	laidScenes.Store(script, s.template)
+	laidScenes[script] = s.template
 	return s
 }
 

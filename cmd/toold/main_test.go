@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -29,15 +28,17 @@ func TestMain(m *testing.M) {
 // they start. With TOOLD_RACE set it is the test binary.
 type asBuilt struct{ m *testing.M }
 
-// laidScenes are the directories with the repositories that scripts have made, by the script, for all tests of this process.
-var laidScenes sync.Map
+// laidScenes are the directories with the repositories that scripts have made, by the script, for all tests of this process. Only tests
+// that are not parallel have them made.
+var laidScenes = map[string]string{}
 
 // Run returns the exit code of the tests.
 func (b asBuilt) Run() int {
-	defer laidScenes.Range(func(_, dir any) bool {
-		path, _ := dir.(string)
-		return os.RemoveAll(path) == nil
-	})
+	defer func() {
+		for _, dir := range laidScenes {
+			_ = os.RemoveAll(dir)
+		}
+	}()
 	if !underRace() || os.Getenv("TOOLD_RACE") != "" {
 		return b.m.Run()
 	}

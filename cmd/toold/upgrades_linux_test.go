@@ -22,12 +22,12 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// upgradeRounds is how many upgrades there are: 2, or as many as "make upgrades" asks for.
+// upgradeRounds is how many upgrades there are: 3, or as many as "make upgrades" asks for.
 func upgradeRounds(t *testing.T) int {
 	t.Helper()
 	named := os.Getenv("TOOLD_UPGRADES")
 	if named == "" {
-		return 2
+		return 3
 	}
 	rounds, err := strconv.Atoi(named)
 	if err != nil {

@@ -220,8 +220,8 @@ func inOrder(text string) string { return strings.Join(slices.Sorted(strings.Lin
 
 // inAllTiers runs the scripts of a share.
 func (w *world) inAllTiers(t *testing.T) {
-	for _, script := range worldScripts() {
-		if !chosen(script, 72) {
+	for i, script := range worldScripts() {
+		if !chosen(i, 24) {
 			continue
 		}
 		script = w.named(script)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/sandbox/escape"
@@ -49,20 +48,14 @@ type run struct {
 	doors []escape.Door
 }
 
-// TestDoors tries each way as one of the users, each day as the other one, or with TOOLD_ALL as both. The table's rows are held
-// against what was seen where a way was tried as both.
 func TestDoors(t *testing.T) {
 	users := []int{0, nobody}
 	if os.Geteuid() != 0 {
 		users = []int{os.Geteuid()}
 	}
 	var runs []run
-	all, day := os.Getenv("TOOLD_ALL") != "", time.Now().YearDay()
-	for i, w := range ways {
-		for k, uid := range users {
-			if !all && (i+k+day)%len(users) != 0 {
-				continue
-			}
+	for _, w := range ways {
+		for _, uid := range users {
 			t.Run(fmt.Sprintf("%s as %d", w.name, uid), func(t *testing.T) {
 				r := run{w, uid, w.try(t, uid)}
 				t.Log("\n" + escape.Table(r.doors...))
