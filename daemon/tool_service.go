@@ -238,16 +238,16 @@ func (r *outputReader) output() (out *spool.Output, changed <-chan struct{}, end
 	return out, nil, true
 }
 
-// following returns the output of a call that has not ended, and what is signalled when there is
-// more.
+// following returns the output of a call, what is signalled when there is more, and whether there may be more.
 func (s *session) following(key string) (out *spool.Output, changed <-chan struct{}, running bool) {
 	s.update(func(its *state) {
 		if task := s.tasks.taskOf(key); task != nil {
-			out, changed, running = task.Output, task.Output.Changed(), !task.Output.Ended()
-			return
+			out = task.Output
+		} else if l := its.ledger.live[key]; l != nil { // also for a moment after its result was sent
+			out = l.out
 		}
-		if l := its.ledger.live[key]; l != nil && l.out != nil {
-			out, changed, running = l.out, l.out.Changed(), true
+		if out != nil {
+			changed, running = out.Changed(), !out.Ended()
 			return
 		}
 		row := its.ledger.calls[key]

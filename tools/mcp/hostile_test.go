@@ -26,7 +26,7 @@ import (
 // A server that does not get through its start is ended at its deadline, and what it said is told.
 func TestHangingStart(t *testing.T) {
 	t.Parallel()
-	r := newRigOf(t, &mcp.Fleet{StartLimit: time.Second}, tooltest.NewRoom(t))
+	r := newRigOf(t, &mcp.Fleet{StartLimit: 4 * time.Second}, tooltest.NewRoom(t))
 	one, first := r.fake("one", "hang-initialize")
 	two, second := r.fake("two", "hang-list")
 	r.serve(one, two)
@@ -58,7 +58,7 @@ func TestDeaf(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	t.Cleanup(func() { close(over) })
-	r := newRigOf(t, &mcp.Fleet{StartLimit: time.Second}, tooltest.NewRoom(t))
+	r := newRigOf(t, &mcp.Fleet{StartLimit: 4 * time.Second}, tooltest.NewRoom(t))
 	entry, dir := r.fake("fake", "deaf")
 	r.serve(entry, mcp.Entry{Name: "http", URL: site.URL}, mcp.Entry{Name: "sse", Transport: mcp.SSE, URL: site.URL})
 	for _, name := range []string{"fake", "http", "sse"} {
