@@ -236,7 +236,11 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 	for _, listener := range listeners {
 		go func() {
 			err := d.server.Serve(listener)
-			if errors.Is(err, grpc.ErrServerStopped) { // the end of the daemon has overtaken it
+			switch {
+			case errors.Is(err, net.ErrClosed): // in favour of the next program
+				<-d.life.ending
+				err = nil
+			case errors.Is(err, grpc.ErrServerStopped): // the end of the daemon has overtaken it
 				err = nil
 			}
 			served <- err

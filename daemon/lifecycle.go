@@ -44,7 +44,6 @@ func (d *Daemon) shutdown() {
 	d.status.health.Shutdown()
 	cause := &pipeline.Stop{Outcome: pipeline.Interrupted, Reason: "the daemon is shutting down"}
 	if passing := d.life.upgrade.handover; passing != nil {
-		d.endpoints.leave()
 		passing.Sessions = d.sessions.suspend()
 	}
 	d.shares.drain(cause)

@@ -220,6 +220,7 @@ func (u *upgrade) mark(next *Handover) (begun bool) {
 	}
 	u.d.life.once.ending.Do(func() {
 		begun, u.handover = true, next
+		u.d.endpoints.leave()  // whoever is refused and connects again comes to the next program
 		close(u.d.life.ending) // no other session is made
 	})
 	return begun
@@ -297,11 +298,15 @@ func (e *endpoints) pass() (passed access.Passed, err error) {
 	return passed, nil
 }
 
-// leave has the sockets stay when this program ends.
+// leave ends the listeners of this program. Their sockets stay for the next one, which accepts who connects meanwhile.
 func (e *endpoints) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, socket := range e.sockets {
 		socket.Leave()
+		_ = socket.Close() // an error is about descriptors that go away with the program
+	}
+	for _, listener := range e.tcp {
+		_ = listener.Close()
 	}
 }

@@ -75,7 +75,12 @@ type stream struct {
 func Open(ctx context.Context, dial Dial, attach *tooldv1.Attach) (*Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{dial: dial, ctx: ctx, cancel: cancel, events: make(chan Event), attach: attach, attaching: make(chan struct{})}
-	if err := s.open(); err != nil {
+	err := s.open()
+	if status.Code(err) == codes.Unavailable { // once more: the daemon was about to end, or the connection was an old one
+		s.hangUp()
+		err = s.open()
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
 	}

@@ -51,6 +51,11 @@ func TestResume(t *testing.T) {
 			"< attach; > attached 0; < use t/a; < end t; > accepted 1 t/a; > result 2 t/a; > ended 3 t/; cut",
 			"attached 0, accepted 1 t/a, result 2 t/a, ended 3 t/, Unavailable",
 		},
+		"it is attached once more if the daemon was about to end": {
+			[]*tooldv1.ExecuteRequest{use("t", "a")},
+			"< attach; cut; < attach; > attached 0; < use t/a; > result 1 t/a",
+			"attached 0, result 1 t/a",
+		},
 		"another error than a lost connection ends it": {
 			[]*tooldv1.ExecuteRequest{use("t", "a")},
 			"< attach; > attached 0; < use t/a; abort",

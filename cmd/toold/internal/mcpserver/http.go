@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -77,19 +76,19 @@ func ServeHTTP(ctx context.Context, o Options, listener net.Listener, admit Admi
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
-	var err error
 	select {
-	case err = <-failed:
+	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
 	last, cancel := context.WithTimeout(context.Background(), httpLastWords)
 	defer cancel()
 	var ended sync.WaitGroup
-	ended.Go(func() { err = server.Shutdown(last) }) // at once no client comes any more; it waits for what sessions still say
+	// At once no client comes any more. It waits for what sessions still say: a client that does not take that in time is no error.
+	ended.Go(func() { _ = server.Shutdown(last) })
 	sessions.Wait()
 	ended.Wait()
-	return errors.Join(err, server.Close())
+	return server.Close()
 }
 
 // attend has the bridge work for as long as the client's session lasts.
