@@ -220,7 +220,7 @@ func (u *upgrade) mark(next *Handover) (begun bool) {
 	}
 	u.d.life.once.ending.Do(func() {
 		begun, u.handover = true, next
-		u.d.endpoints.leave()  // whoever is refused and connects again comes to the next program
+		u.d.endpoints.leave()  // a client that is refused and connects again comes to the next program
 		close(u.d.life.ending) // no other session is made
 	})
 	return begun
@@ -298,7 +298,7 @@ func (e *endpoints) pass() (passed access.Passed, err error) {
 	return passed, nil
 }
 
-// leave ends the listeners of this program. Their sockets stay for the next one, which accepts who connects meanwhile.
+// leave ends the listeners of this program. Their sockets stay for the next one, which accepts those who connect meanwhile.
 func (e *endpoints) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
