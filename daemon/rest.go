@@ -15,6 +15,7 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/journal"
+	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/sealed"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -45,7 +46,8 @@ type resting struct {
 	canAsk    bool
 	proposed  map[string]bool
 	mentioned map[string]bool
-	open      *openWork // from the program before; nil: nothing is under way
+	announced *pool.Pool // what clients were told of its tools; shared by sessions of the same tools
+	open      *openWork  // from the program before; nil: nothing is under way
 }
 
 // restsIn returns how long it is until the session may rest, or is to be looked at again for that; 0:
@@ -156,7 +158,7 @@ func (s *session) restingOf(its *state, listed *tooldv1.Session, box *sealed.Box
 	return &resting{
 		info: journal.Info{Name: s.name, Created: s.created}, meta: s.meta, listed: listed, used: its.used, bytes: optionBytes(its.options, its.shell.vars.client), env: box,
 		owner: its.clients.owner, client: its.clients.info, peer: its.clients.peer, detached: its.clients.detached,
-		canAsk: its.questions.canAsk, proposed: its.questions.proposed, mentioned: its.shell.mentioned,
+		canAsk: its.questions.canAsk, proposed: its.questions.proposed, mentioned: its.shell.mentioned, announced: its.toolset.announced,
 	}
 }
 
@@ -218,6 +220,7 @@ func (x *sessionSet) wakeLocked(r *resting, why reason) (*session, error) {
 		its.used, its.shell.vars = r.used, its.shell.vars.withClient(env)
 		its.clients.owner, its.clients.info, its.clients.peer, its.clients.detached = r.owner, r.client, r.peer, r.detached
 		its.questions.canAsk, its.questions.proposed, its.shell.mentioned = r.canAsk, r.proposed, r.mentioned
+		its.toolset.announced, its.toolset.offered = r.announced, r.announced != nil
 		s.account.Restore(quota.Options, optionBytes(its.options, env))
 	})
 	if r.open != nil {

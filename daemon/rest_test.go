@@ -86,6 +86,31 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestRestTellsOfTools: what has become of a session's tools while it was at rest is told to the next client.
+func TestRestTellsOfTools(t *testing.T) {
+	h := restful(t, "")
+	attach := &tooldv1.Attach{SessionId: "s", Roots: []string{h.root}, Options: &tooldv1.Options{Trusted: proto.Bool(true)}}
+	c := h.converse()
+	c.attach(attach)
+	c.cancel()
+	h.resting(1)
+	h.file(".toold/settings.json", `{"permissions":{"deny":["Glob"]}}`)
+	again := h.converse()
+	again.attach(attach)
+	if text := again.until("notice tools_changed").GetNotice().GetMessage(); !strings.Contains(text, "removed: Glob") {
+		t.Errorf("told %q", text)
+	}
+	again.cancel()
+	h.resting(1)
+	third := h.converse()
+	third.attach(attach)
+	third.use("a", "Bash", `{"command":"true"}`)
+	third.until("a OK")
+	if told := strings.Count(strings.Join(story(third.events), ", "), "tools_changed"); told > 1 { // the record of the first time is replayed
+		t.Errorf("told %d times", told)
+	}
+}
+
 // TestRestIsNotSeen: however a session is used while it goes to rest and wakes, it is there.
 func TestRestIsNotSeen(t *testing.T) {
 	h := restful(t, "")
