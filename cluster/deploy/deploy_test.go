@@ -187,7 +187,7 @@ func blocks(t *testing.T) (all []string) {
 // cluster.
 func TestNATSConfiguration(t *testing.T) {
 	certs := t.TempDir()
-	if err := identity.Init(certs, identity.Subject{Role: identity.NATS, Name: "a", Hosts: []string{"127.0.0.1"}}, identity.Subject{Role: identity.Admin, Name: "me"}); err != nil {
+	if _, err := identity.Init(certs, identity.Subject{Role: identity.NATS, Name: "a", Hosts: []string{"127.0.0.1"}}, identity.Subject{Role: identity.Admin, Name: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	o := natsOptions(t, certs)

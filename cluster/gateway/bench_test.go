@@ -58,7 +58,7 @@ func serveAlone(text string) error {
 	if err != nil {
 		return err
 	}
-	users, err := identity.OpenUsers(filepath.Join(from.Dir, "tokens"))
+	users, err := identity.OpenUsers(filepath.Join(from.Dir, "tokens"), nil)
 	if err != nil {
 		return err
 	}

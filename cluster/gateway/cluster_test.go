@@ -61,7 +61,10 @@ func newCluster(t testing.TB, users ...string) *cluster {
 	}
 	text := ""
 	for _, user := range users {
-		token, line := identity.NewToken(user)
+		token, line, err := identity.NewToken(user)
+		if err != nil {
+			t.Fatal(err)
+		}
 		c.tokens[user], text = token, text+line
 	}
 	if err := os.WriteFile(filepath.Join(c.dir, "tokens"), []byte(text), 0o600); err != nil {
@@ -72,7 +75,7 @@ func newCluster(t testing.TB, users ...string) *cluster {
 
 func (c *cluster) identity(role identity.Role, name string) *identity.Identity {
 	c.t.Helper()
-	err := identity.Init(c.dir, identity.Subject{Role: role, Name: name, Hosts: []string{"127.0.0.1"}})
+	_, err := identity.Init(c.dir, identity.Subject{Role: role, Name: name, Hosts: []string{"127.0.0.1"}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -241,7 +244,7 @@ func (c *cluster) hold(text string) (release func()) {
 func (c *cluster) config(name string) Config {
 	c.t.Helper()
 	id := c.identity(identity.Gateway, name)
-	users, err := identity.OpenUsers(filepath.Join(c.dir, "tokens"))
+	users, err := identity.OpenUsers(filepath.Join(c.dir, "tokens"), nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -36,54 +37,126 @@ func (s Subject) files(dir string) (cert, key string) {
 	return name + ".pem", name + "-key.pem"
 }
 
+// An Issued is a certificate in the directory of [Init].
+type Issued struct {
+	File  string // its name in the directory
+	Until time.Time
+	Made  bool // by this call; else it was there before
+}
+
 // Init writes a certificate and a key for each subject to dir, as PEM files
 // ROLE-NAME.pem and ROLE-NAME-key.pem. The authority's files are ca.pem and
-// ca-key.pem; if they do not exist, Init makes them too. A certificate that
-// exists is an error that wraps [fs.ErrExist], and is left as it is: remove it
-// to renew it. Certificates are valid for a year, the authority for ten.
+// ca-key.pem; if they do not exist, Init makes them too. What exists is kept as
+// it is: to renew a certificate, remove its two files first. Certificates are
+// valid for a year, the authority for ten.
+//
+// It returns the authority's certificate and those of the subjects, in this
+// order. The error names each one that could neither be made nor kept; the others
+// are made all the same.
 //
 // Keys are ECDSA with P-256, since TLS libraries of some languages refuse
 // Ed25519. Only ca.pem and a subject's own two files belong on its machine.
-func Init(dir string, subjects ...Subject) error {
+func Init(dir string, subjects ...Subject) (issued []Issued, err error) {
 	for _, s := range subjects {
 		if err := s.validate(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
-	authority, err := loadAuthority(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeAuthority(dir); err == nil {
-			authority, err = loadAuthority(dir)
-		}
-	}
+	certFile, keyFile := filepath.Join(dir, authorityFile), filepath.Join(dir, authorityKeyFile)
+	authority, made, err := keepOrMake(certFile, keyFile, func() error { return makeAuthority(certFile, keyFile) })
 	if err != nil {
-		return fmt.Errorf("the cluster's authority: %w", err)
+		return nil, fmt.Errorf("the cluster's authority: %w", err)
 	}
+	issued = []Issued{{authorityFile, authority.Leaf.NotAfter, made}}
 	for _, s := range subjects {
-		if err := s.issue(dir, authority); err != nil {
-			return fmt.Errorf("the certificate of %s: %w", s, err)
+		one, failed := s.keepOrIssue(dir, authority)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("the certificate of %s: %w", s, failed))
+			continue
 		}
+		issued = append(issued, one)
 	}
-	return nil
+	return issued, err
 }
 
-func loadAuthority(dir string) (tls.Certificate, error) {
-	return tls.LoadX509KeyPair(filepath.Join(dir, authorityFile), filepath.Join(dir, authorityKeyFile))
+// keepOrIssue returns the subject's certificate, which it makes if it does not exist.
+func (s Subject) keepOrIssue(dir string, authority tls.Certificate) (Issued, error) {
+	certFile, keyFile := s.files(dir)
+	pair, made, err := keepOrMake(certFile, keyFile, func() error { return s.issue(dir, authority) })
+	if err != nil {
+		return Issued{}, err
+	}
+	why := ""
+	switch found, err := subjectOf(pair.Leaf); {
+	case err != nil || found.Role != s.Role || found.Name != s.Name:
+		why = "is of another subject"
+	case pair.Leaf.CheckSignatureFrom(authority.Leaf) != nil:
+		why = "was signed by another authority than " + authorityFile
+	case !s.hasHosts(pair.Leaf):
+		why = fmt.Sprintf("has other hosts, %q", append(pair.Leaf.DNSNames, addresses(pair.Leaf)...))
+	}
+	if why != "" {
+		return Issued{}, fmt.Errorf("%s %s: to replace it, remove it and %s, and run init again", certFile, why, keyFile)
+	}
+	return Issued{filepath.Base(certFile), pair.Leaf.NotAfter, made}, nil
 }
 
-func makeAuthority(dir string) error {
+// hasHosts reports whether a certificate has the subject's hosts and no others.
+func (s Subject) hasHosts(cert *x509.Certificate) bool {
+	has := slices.Sorted(slices.Values(append(slices.Clone(cert.DNSNames), addresses(cert)...)))
+	var want []string
+	for _, host := range s.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			host = ip.String()
+		}
+		want = append(want, host)
+	}
+	slices.Sort(want)
+	return slices.Equal(has, slices.Compact(want))
+}
+
+func addresses(cert *x509.Certificate) (all []string) {
+	for _, ip := range cert.IPAddresses {
+		all = append(all, ip.String())
+	}
+	return all
+}
+
+// keepOrMake loads a certificate and its key. If neither file exists they are made.
+func keepOrMake(certFile, keyFile string, create func() error) (pair tls.Certificate, made bool, err error) {
+	_, noCert := os.Stat(certFile)
+	_, noKey := os.Stat(keyFile)
+	switch noCert, noKey := errors.Is(noCert, fs.ErrNotExist), errors.Is(noKey, fs.ErrNotExist); {
+	case noCert && noKey:
+		if err := create(); err != nil {
+			return pair, false, err
+		}
+		made = true
+	case noCert:
+		return pair, false, fmt.Errorf("%s has no certificate: bring %s back, or remove the key", keyFile, certFile)
+	case noKey:
+		return pair, false, fmt.Errorf("%s has no key: certificates are made where %s is", certFile, keyFile)
+	}
+	pair, err = tls.LoadX509KeyPair(certFile, keyFile)
+	return pair, made, err
+}
+
+func makeAuthority(certFile, keyFile string) error {
 	template := newTemplate("toold cluster", authorityLife)
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign
-	return sign(template, nil, filepath.Join(dir, authorityFile), filepath.Join(dir, authorityKeyFile))
+	return sign(template, nil, certFile, keyFile)
 }
 
 // issue writes the subject's certificate and key.
 func (s Subject) issue(dir string, authority tls.Certificate) error {
 	template := newTemplate(s.Name, certificateLife)
+	if until := authority.Leaf.NotAfter; until.Before(template.NotAfter) {
+		template.NotAfter = until
+	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.URIs = []*url.URL{s.uri()}

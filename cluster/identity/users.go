@@ -37,14 +37,17 @@ const (
 
 // Users authenticates users by a file with a line "NAME HASH" for each token,
 // where HASH is the SHA-256 of the token in hexadecimal. A name may have several
-// tokens. Lines that begin with # are comments. The file is read again when it
-// has changed. Its methods are safe for concurrent use.
+// tokens. Lines that begin with # are comments; one that cannot be used lets in
+// no user. The file is read again when it has changed. Its methods are safe for
+// concurrent use.
 type Users struct {
-	path string
+	path   string
+	report func(error)
 
 	mu     sync.Mutex                   // guards the rest
 	names  map[[sha256.Size]byte]string // by the token's hash; never modified
 	broken error                        // why the file cannot be used
+	told   string                       // what was reported last
 	stat   os.FileInfo
 	read   time.Time
 }
@@ -65,21 +68,35 @@ func (e *TokenFileError) Error() string {
 
 // OpenUsers reads a token file. An empty path: no token is valid. The error is a
 // *TokenFileError if the file is wrong.
-func OpenUsers(path string) (*Users, error) {
-	u := &Users{path: path}
-	if path != "" {
-		u.refresh()
+//
+// report is called with a *TokenFileError for each line that cannot be used,
+// joined, and later with why the file as a whole cannot be, once each time that
+// this changes. It must not call the Users. Nil: it is not reported.
+func OpenUsers(path string, report func(error)) (*Users, error) {
+	u := &Users{path: path, report: report}
+	if path == "" {
+		return u, nil
+	}
+	wrong := u.refresh()
+	if u.broken == nil {
+		u.tell(wrong)
 	}
 	return u, u.broken
 }
 
+// errName is why a token has no user.
+var errName = errors.New("a name is 1 to 64 letters, digits and . _ @ -")
+
 // NewToken returns a token for a user, and the line of the token file for it.
-func NewToken(name string) (token, line string) {
+func NewToken(name string) (token, line string, err error) {
+	if !validUser(name) {
+		return "", "", fmt.Errorf("%q cannot be the name of a user: %w", name, errName)
+	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails
 	token = base64.RawURLEncoding.EncodeToString(secret)
 	hash := sha256.Sum256([]byte(token))
-	return token, name + " " + hex.EncodeToString(hash[:]) + "\n"
+	return token, name + " " + hex.EncodeToString(hash[:]) + "\n", nil
 }
 
 // Authenticate returns the principal that sent a request: "certificate:COMMON
@@ -125,7 +142,7 @@ func (u *Users) find(secret string) (string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.path != "" && u.changed() {
-		u.refresh()
+		u.tell(u.refresh())
 	}
 	return u.names[hash], u.broken
 }
@@ -137,13 +154,28 @@ func (u *Users) changed() bool {
 }
 
 // refresh reads the file. If it cannot be used, no token is valid, not even those
-// of before: one of them may have been meant to go.
-func (u *Users) refresh() {
+// of before: one of them may have been meant to go. It returns what is wrong with
+// the file or with lines of it.
+func (u *Users) refresh() (wrong error) {
 	u.read, u.stat, u.names = time.Now(), nil, nil
 	var text []byte
-	if text, u.stat, u.broken = readTokens(u.path); u.broken == nil {
-		u.names, u.broken = parseTokens(u.path, text)
+	if text, u.stat, u.broken = readTokens(u.path); u.broken != nil {
+		return u.broken
 	}
+	u.names, wrong = parseTokens(u.path, text)
+	return wrong
+}
+
+// tell reports what is wrong, unless it was reported last.
+func (u *Users) tell(wrong error) {
+	text := ""
+	if wrong != nil {
+		text = wrong.Error()
+	}
+	if text != u.told && wrong != nil && u.report != nil {
+		u.report(wrong)
+	}
+	u.told = text
 }
 
 // readTokens reads a file that no other user can write.
@@ -170,8 +202,14 @@ func readTokens(path string) ([]byte, os.FileInfo, error) {
 	return text, stat, err
 }
 
-func parseTokens(path string, text []byte) (map[[sha256.Size]byte]string, error) {
-	names, number := map[[sha256.Size]byte]string{}, 0
+// mostWrong is how many lines that cannot be used are reported.
+const mostWrong = 10
+
+// parseTokens returns the users of the lines that can be used, and an error that
+// names those that cannot.
+func parseTokens(path string, text []byte) (names map[[sha256.Size]byte]string, wrong error) {
+	names = map[[sha256.Size]byte]string{}
+	number, count := 0, 0
 	for line := range bytes.Lines(text) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
@@ -181,12 +219,16 @@ func parseTokens(path string, text []byte) (map[[sha256.Size]byte]string, error)
 		if err == nil && names[hash] != "" {
 			err = errors.New("the token stands in an earlier line too")
 		}
-		if err != nil {
-			return nil, &TokenFileError{Path: path, Line: number, Why: err.Error()}
+		if err == nil {
+			names[hash] = name
+		} else if count++; count <= mostWrong {
+			wrong = errors.Join(wrong, &TokenFileError{Path: path, Line: number, Why: err.Error()})
 		}
-		names[hash] = name
 	}
-	return names, nil
+	if count > mostWrong {
+		wrong = errors.Join(wrong, &TokenFileError{Path: path, Why: fmt.Sprintf("has %d more lines that cannot be used", count-mostWrong)})
+	}
+	return names, wrong
 }
 
 // parseToken reads one line. Its errors repeat nothing of it, since a token may
@@ -197,7 +239,7 @@ func parseToken(line []byte) (name string, hash [sha256.Size]byte, err error) {
 		return "", hash, fmt.Errorf("it has %d words; write NAME HASH", len(words))
 	}
 	if name = string(words[0]); !validUser(name) {
-		return "", hash, errors.New("a name is 1 to 64 letters, digits and . _ @ -")
+		return "", hash, errName
 	}
 	if n, err := hex.Decode(hash[:], words[1][:min(len(words[1]), 2*len(hash))]); err != nil || n != len(hash) || len(words[1]) != 2*n {
 		return "", hash, errors.New("the second word is not a SHA-256 in hexadecimal")

@@ -276,7 +276,7 @@ func FuzzHear(f *testing.F) {
 func TestPing(t *testing.T) {
 	dir := t.TempDir()
 	subjects := []identity.Subject{{Role: identity.Node, Name: "n1"}, {Role: identity.Gateway, Name: "g"}}
-	if err := identity.Init(dir, subjects...); err != nil {
+	if _, err := identity.Init(dir, subjects...); err != nil {
 		t.Fatal(err)
 	}
 	node, err := identity.Load(dir, identity.Node, "n1")

@@ -45,7 +45,7 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 	for _, name := range nodes {
 		subjects = append(subjects, identity.Subject{Role: identity.Node, Name: name})
 	}
-	if err := identity.Init(c.certs, subjects...); err != nil {
+	if _, err := identity.Init(c.certs, subjects...); err != nil {
 		t.Fatal(err)
 	}
 	var err error

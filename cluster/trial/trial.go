@@ -122,12 +122,15 @@ func (c *Cluster) prepare() error {
 	for i := range c.Gateways {
 		subjects = append(subjects, identity.Subject{Role: identity.Gateway, Name: fmt.Sprint("gateway-", i), Hosts: []string{"127.0.0.1"}})
 	}
-	if err := identity.Init(c.Certs(), subjects...); err != nil {
+	if _, err := identity.Init(c.Certs(), subjects...); err != nil {
 		return err
 	}
 	var lines []string
 	for _, user := range c.Users {
-		token, line := identity.NewToken(user)
+		token, line, err := identity.NewToken(user)
+		if err != nil {
+			return err
+		}
 		c.tokens[user], lines = token, append(lines, strings.TrimSpace(line))
 	}
 	return os.WriteFile(filepath.Join(c.Dir, "tokens"), []byte(strings.Join(lines, "\n")+"\n"), 0o600)

@@ -53,7 +53,9 @@ func (f *gatewayFlags) run() error {
 	if err != nil {
 		return err
 	}
-	users, err := identity.OpenUsers(f.tokens)
+	users, err := identity.OpenUsers(f.tokens, func(wrong error) {
+		log.Warn("the token file cannot be used as it is", zap.Error(wrong))
+	})
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,18 +28,20 @@ func initCommand() *cobra.Command {
 	subjects := map[identity.Role]*[]string{identity.Gateway: {}, identity.Node: {}, identity.Admin: {}, identity.NATS: {}}
 	cmd := &cobra.Command{
 		Use: "init", Short: "Make the certificates of a cluster", Args: cobra.NoArgs,
-		Long: "Makes an authority, if there is none in the directory, and a certificate for each machine that is named.\n\n" +
+		Long: "Makes an authority, if there is none in the directory, and a certificate for each machine that is named. " +
+			"What exists is kept: to renew a certificate, remove its two files and run the same command again.\n\n" +
 			"NAME=HOST,HOST names a machine with the hosts by which clients know it. Nodes need none.",
 		Example: "  toold-cluster init --dir certs --node a --node b --node c --gateway g=gateway.example,10.0.0.1 --admin me",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []identity.Subject
-			for role, named := range subjects {
-				for _, one := range *named {
+			for _, role := range slices.Sorted(maps.Keys(subjects)) {
+				for _, one := range *subjects[role] {
 					name, hosts, _ := strings.Cut(one, "=")
 					all = append(all, identity.Subject{Role: role, Name: name, Hosts: strings.FieldsFunc(hosts, func(r rune) bool { return r == ',' })})
 				}
 			}
-			return identity.Init(dir, all...)
+			issued, err := identity.Init(dir, all...)
+			return errors.Join(printIssued(cmd.OutOrStdout(), issued), err)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "certs", "where the certificates are written")
@@ -45,15 +51,35 @@ func initCommand() *cobra.Command {
 	return cmd
 }
 
+// printIssued prints until when certificates are valid.
+func printIssued(to io.Writer, all []identity.Issued) error {
+	w := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
+	for _, one := range all {
+		what, until := "kept", "valid until"
+		if one.Made {
+			what = "made"
+		}
+		if one.Until.Before(time.Now()) {
+			until = "expired on"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s %s\n", what, one.File, until, one.Until.Format(time.DateOnly))
+	}
+	return w.Flush()
+}
+
 func tokenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "token NAME", Short: "Make a token for a user", Args: cobra.ExactArgs(1),
 		Long:    "Prints a new token on standard error, and on standard output the line for the gateways' token file, which does not contain it.",
 		Example: "  toold-cluster token alice >>tokens",
-		Run: func(cmd *cobra.Command, args []string) {
-			token, line := identity.NewToken(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			token, line, err := identity.NewToken(args[0])
+			if err != nil {
+				return err
+			}
 			fmt.Fprintln(cmd.ErrOrStderr(), token)
-			fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(line))
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(line))
+			return err
 		},
 	}
 }
