@@ -58,7 +58,8 @@ func Drain(ctx context.Context, config Config, name string, drain bool) error {
 	return change(ctx, config, name, func(e *entry) { e.Drain = drain })
 }
 
-// Forget removes a node that will not come back.
+// Forget removes a node that will not come back. One that lives would be back with its next announcement, so the caller has
+// made sure that it does not.
 func Forget(ctx context.Context, config Config, name string) error {
 	bucket, err := Bucket(ctx, config.JetStream, nodesBucket, config.Replicas, 0)
 	if err != nil {

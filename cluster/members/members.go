@@ -50,6 +50,8 @@ type Config struct {
 	Replicas  int // of the bucket, if it is made; 0: 1
 	// Ping asks a node whether it serves. Nil: only announcements count.
 	Ping func(ctx context.Context, node Node) error
+	// Suspected is called with each node that becomes suspect, and why its ping has failed. It must not block. Nil: not.
+	Suspected func(node Node, why error)
 	// Every is how often a node announces itself, and how often Members asks
 	// those that are suspect. 0: 2 s.
 	Every time.Duration
@@ -196,11 +198,13 @@ func (m *Members) askSilent(ctx context.Context) {
 	var asked sync.WaitGroup
 	for _, node := range m.silent() {
 		asked.Go(func() {
-			err := errors.ErrUnsupported
+			err := errNoPing
 			if m.config.Ping != nil {
 				err = m.config.Ping(ctx, node)
 			}
-			m.conclude(node.Name, err == nil)
+			if m.conclude(node.Name, err == nil) && m.config.Suspected != nil {
+				m.config.Suspected(node, err)
+			}
 		})
 	}
 	asked.Wait()
@@ -217,13 +221,16 @@ func (m *Members) silent() (nodes []Node) {
 	return nodes
 }
 
-// conclude notes whether a silent node has answered, unless it was heard since.
-func (m *Members) conclude(name string, answered bool) {
+// errNoPing is why a silent node is suspect where none is asked.
+var errNoPing = errors.New("it was silent for too long")
+
+// conclude notes whether a silent node has answered, unless it was heard since. It reports whether the node has become suspect.
+func (m *Members) conclude(name string, answered bool) (suspected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.nodes[name]
 	if known == nil || time.Since(known.heard) < m.config.Silence {
-		return
+		return false
 	}
 	if answered {
 		known.heard = time.Now()
@@ -231,7 +238,9 @@ func (m *Members) conclude(name string, answered bool) {
 	if known.suspect == answered {
 		known.suspect = !answered
 		m.notify()
+		return known.suspect
 	}
+	return false
 }
 
 // Changed returns a channel that is closed when a node comes, goes, is suspect or

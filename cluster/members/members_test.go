@@ -90,6 +90,8 @@ func TestSilence(t *testing.T) {
 		}
 		return nil
 	}
+	why := make(chan error, 10)
+	config.Suspected = func(node Node, err error) { why <- fmt.Errorf("%s: %w", node.Name, err) }
 	if err := Register(t.Context(), config, "n1", "127.0.0.1:1"); err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +106,9 @@ func TestSilence(t *testing.T) {
 	}
 	dead.Store(true)
 	until(m, func() bool { return m.Suspect("n1") })
+	if err := <-why; err.Error() != "n1: no answer" {
+		t.Errorf("the node is suspect since %v", err)
+	}
 	dead.Store(false)
 	until(m, func() bool { return !m.Suspect("n1") })
 	dead.Store(true)

@@ -78,6 +78,7 @@ type Config struct {
 // Node is a running node. Open makes one; its Server answers gateways.
 type Node struct {
 	Config
+	claimed  *os.File          // the lock of Dir
 	groups   *container.Groups // of Limits; nil: there are none
 	lost     context.Context   // ends with Kill and Shutdown: nothing waits for the log any more
 	lose     context.CancelFunc
@@ -93,8 +94,8 @@ type Node struct {
 	ended []string                // what the last drain has ended
 }
 
-// Open returns a node with no workspaces. It fails where the program cannot run in a container: such a node would take workspaces
-// over and serve none.
+// Open returns a node with no workspaces, which has Config.Dir for itself until Shutdown or Kill returns: the error is an *InUseError
+// if another node has it. It fails where the program cannot run in a container: such a node would take workspaces over and serve none.
 func Open(config Config) (*Node, error) {
 	for _, d := range []struct {
 		into  *time.Duration
@@ -125,18 +126,31 @@ func Open(config Config) (*Node, error) {
 		config.Hide = append(config.Hide, real)
 	}
 	n := &Node{Config: config, units: map[log.Workspace]*unit{}}
-	if config.Limits != (container.Limits{}) {
-		var err error
-		if n.groups, err = container.OpenGroups("/", config.Limits); err != nil {
-			return nil, err
-		}
+	claimed, err := claim(config.Dir)
+	if err != nil {
+		return nil, err
 	}
-	if err := n.tryContainer(); err != nil {
-		return nil, fmt.Errorf("no workspace could run here: %w", err)
+	n.claimed = claimed
+	if err := n.try(); err != nil {
+		return nil, errors.Join(err, claimed.Close())
 	}
 	n.lost, n.lose = context.WithCancel(context.Background())
 	n.tidying.Go(n.tidyAtTimes)
 	return n, nil
+}
+
+// try makes the control groups, and runs the program once.
+func (n *Node) try() error {
+	if n.Limits != (container.Limits{}) {
+		var err error
+		if n.groups, err = container.OpenGroups("/", n.Limits); err != nil {
+			return err
+		}
+	}
+	if err := n.tryContainer(); err != nil {
+		return fmt.Errorf("no workspace could run here: %w", err)
+	}
+	return nil
 }
 
 // tryContainer runs the program in a container for its version.
@@ -208,6 +222,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	case <-done:
 		n.lose()
 		n.tidying.Wait()
+		_ = n.claimed.Close()
 		return nil
 	case <-ctx.Done():
 		n.Kill()
@@ -224,6 +239,7 @@ func (n *Node) Kill() {
 	}
 	n.working.Wait()
 	n.tidying.Wait()
+	_ = n.claimed.Close()
 }
 
 // Wait returns when nothing reads from gateways any more. It is called after the servers have stopped.

@@ -57,7 +57,7 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := quota.SetLimits(t.Context(), js, 1, "alice", &quota.Amounts{Calls: 1}); err != nil {
+	if err := quota.SetLimits(t.Context(), js, 1, "alice", quota.Limits{Calls: new(1)}); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere, err := quota.Open(t.Context(), js, 1, "b", quota.Amounts{})

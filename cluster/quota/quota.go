@@ -36,10 +36,27 @@ type Amounts struct {
 	Calls    int `json:"calls,omitempty"`    // that may run at once
 }
 
+// Limits are those of one principal. Nil: that of the nodes; 0 is none.
+type Limits struct {
+	Sessions *int `json:"sessions,omitempty"`
+	Calls    *int `json:"calls,omitempty"`
+}
+
+// over returns the amounts of the nodes with those of the principal in their place.
+func (l Limits) over(nodes Amounts) Amounts {
+	if l.Sessions != nil {
+		nodes.Sessions = *l.Sessions
+	}
+	if l.Calls != nil {
+		nodes.Calls = *l.Calls
+	}
+	return nodes
+}
+
 // An account is what the bucket has of a principal.
 type account struct {
 	Principal string           `json:"principal"`
-	Limits    *Amounts         `json:"limits,omitempty"` // of this principal; nil: those of the node
+	Limits    Limits           `json:"limits,omitzero"` // of this principal
 	Nodes     map[string]share `json:"nodes,omitempty"`
 }
 
@@ -159,10 +176,7 @@ func (a *Accounts) all() map[string]*principal {
 // what is added.
 func (a *Accounts) take(ctx context.Context, name string, p *principal, grow func(free Amounts) (Amounts, error)) (taken Amounts, err error) {
 	err = a.change(ctx, name, func(account *account) error {
-		limits := a.limits
-		if account.Limits != nil {
-			limits = *account.Limits
-		}
+		limits := account.Limits.over(a.limits)
 		held := p.amounts()
 		free := Amounts{limits.Sessions - held.Sessions, limits.Calls - held.Calls}
 		for node, other := range account.Nodes {
@@ -197,21 +211,43 @@ func (a *Accounts) take(ctx context.Context, name string, p *principal, grow fun
 
 const unlimited = 1 << 30
 
-// SetLimits sets the limits of a principal, nil: those of nodes. They count for what is asked for from then on.
-func SetLimits(ctx context.Context, js jetstream.JetStream, replicas int, who string, limits *Amounts) error {
+// SetLimits sets the limits of a principal which are not nil, and leaves the others as they are. They count for what is asked for
+// from then on.
+func SetLimits(ctx context.Context, js jetstream.JetStream, replicas int, who string, limits Limits) error {
+	for _, n := range []*int{limits.Sessions, limits.Calls} {
+		if n != nil && *n < 0 {
+			return fmt.Errorf("a limit of %d is not possible: it is 1 or more, or 0 for no limit", *n)
+		}
+	}
+	return edit(ctx, js, replicas, who, func(own *Limits) {
+		if limits.Sessions != nil {
+			own.Sessions = limits.Sessions
+		}
+		if limits.Calls != nil {
+			own.Calls = limits.Calls
+		}
+	})
+}
+
+// ResetLimits has the limits of nodes count for a principal again.
+func ResetLimits(ctx context.Context, js jetstream.JetStream, replicas int, who string) error {
+	return edit(ctx, js, replicas, who, func(own *Limits) { *own = Limits{} })
+}
+
+func edit(ctx context.Context, js jetstream.JetStream, replicas int, who string, change func(*Limits)) error {
 	bucket, err := members.Bucket(ctx, js, bucketName, replicas, 0)
 	if err != nil {
 		return err
 	}
 	a := &Accounts{bucket: bucket, now: time.Now}
-	return a.change(ctx, who, func(account *account) error { account.Limits = limits; return nil })
+	return a.change(ctx, who, func(account *account) error { change(&account.Limits); return nil })
 }
 
-// Use returns what a principal holds in the whole cluster, and its own limits, nil: those of nodes.
-func Use(ctx context.Context, js jetstream.JetStream, replicas int, who string) (held Amounts, limits *Amounts, err error) {
+// Use returns what a principal holds in the whole cluster, and its own limits.
+func Use(ctx context.Context, js jetstream.JetStream, replicas int, who string) (held Amounts, limits Limits, err error) {
 	bucket, err := members.Bucket(ctx, js, bucketName, replicas, 0)
 	if err != nil {
-		return held, nil, err
+		return held, limits, err
 	}
 	found, _, err := read(ctx, bucket, who)
 	for _, share := range found.Nodes {
@@ -261,7 +297,7 @@ func read(ctx context.Context, bucket jetstream.KeyValue, name string) (found ac
 
 // write stores an account, and removes one that holds nothing and has no limits of its own.
 func write(ctx context.Context, bucket jetstream.KeyValue, changed account, revision uint64) error {
-	if changed.Limits == nil && len(changed.Nodes) == 0 {
+	if changed.Limits == (Limits{}) && len(changed.Nodes) == 0 {
 		if revision == 0 {
 			return nil
 		}

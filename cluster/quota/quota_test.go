@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,7 +100,7 @@ func TestCalls(t *testing.T) {
 	first := take(a, 8, 8)
 	_ = take(b, 8, 2)
 	_ = take(b, 1, 0)
-	if err := SetLimits(t.Context(), js, 1, "ann", &Amounts{Calls: 11}); err != nil {
+	if err := SetLimits(t.Context(), js, 1, "ann", Limits{Calls: new(11)}); err != nil {
 		t.Fatal(err)
 	}
 	_ = take(b, 8, 1)
@@ -107,9 +108,44 @@ func TestCalls(t *testing.T) {
 	first()
 	a.renew(t.Context(), false)
 	_ = take(b, 80, 8)
-	if _, limits, err := Use(t.Context(), js, 1, "ann"); err != nil || limits == nil || limits.Calls != 11 {
+	if _, limits, err := Use(t.Context(), js, 1, "ann"); err != nil || limits.Calls == nil || *limits.Calls != 11 || limits.Sessions != nil {
 		t.Errorf("the limits are %v, %v", limits, err)
 	}
+}
+
+// TestLimitsOfOne: only what is named is changed, and a negative limit, under which nothing could begin, is refused.
+func TestLimitsOfOne(t *testing.T) {
+	_, js := natstest.Connect(t, natstest.Start(t))
+	a := open(t, js, "a", Amounts{Sessions: 1, Calls: 2})
+	set := func(limits Limits) {
+		t.Helper()
+		if err := SetLimits(t.Context(), js, 1, "ann", limits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(Limits{Sessions: new(0)})
+	for _, name := range []string{"one", "two", "three"} {
+		_ = session(t, a, name)
+	}
+	if n, _, err := a.Calls(t.Context(), "ann", 5); n != 2 || err != nil {
+		t.Errorf("%d calls, %v; want the nodes' limit", n, err)
+	}
+	for _, wrong := range []Limits{{Sessions: new(-3)}, {Sessions: new(5), Calls: new(-1)}} {
+		if err := SetLimits(t.Context(), js, 1, "ann", wrong); err == nil || !strings.Contains(err.Error(), "is not possible") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	set(Limits{Calls: new(3)})
+	if n, _, err := a.Calls(t.Context(), "ann", 5); n != 1 || err != nil {
+		t.Errorf("%d more calls, %v; want 1 of 3", n, err)
+	}
+	if _, limits, err := Use(t.Context(), js, 1, "ann"); err != nil || limits.Sessions == nil || *limits.Sessions != 0 || *limits.Calls != 3 {
+		t.Errorf("the limits are %v, %v", limits, err)
+	}
+	if err := ResetLimits(t.Context(), js, 1, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, a, "four")
 }
 
 // TestLostNode: what a node holds is free when it has not renewed it for long, and not before.
@@ -145,11 +181,11 @@ func TestAccountsEnd(t *testing.T) {
 		}
 	}
 	_ = session(t, b, "two")
-	if err := SetLimits(t.Context(), js, 1, "bob", &Amounts{Sessions: 3}); err != nil {
+	if err := SetLimits(t.Context(), js, 1, "bob", Limits{Sessions: new(3)}); err != nil {
 		t.Fatal(err)
 	}
 	a.Flush(t.Context(), "bob")
-	if _, limits, err := Use(t.Context(), js, 1, "bob"); err != nil || limits == nil {
+	if _, limits, err := Use(t.Context(), js, 1, "bob"); err != nil || limits.Sessions == nil {
 		t.Errorf("the limits of a principal that holds nothing: %v, %v", limits, err)
 	}
 }

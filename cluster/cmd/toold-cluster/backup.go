@@ -41,7 +41,7 @@ func (a *admin) withLog(do func(js jetstream.JetStream, l log.Log) error) error 
 		return err
 	}
 	defer conn.Close()
-	return do(js, a.log(js, nil))
+	return a.explain(do(js, a.log(js, nil)))
 }
 
 // withStores connects an administrator with NATS and the object store, and runs do.

@@ -74,8 +74,10 @@ func (f *gatewayFlags) run() error {
 	}
 	defer conn.Close()
 	config := gateway.Config{Identity: id, Users: users, TLS: tls, JetStream: js, Replicas: f.replicas, Version: version, Log: log}
-	if err := patiently(ctx, log, "see the nodes", func(try context.Context) (err error) {
-		config.Members, err = members.Open(try, f.members(conn, js, id))
+	if err := f.patiently(ctx, log, "see the nodes", func(try context.Context) (err error) {
+		nodes := f.members(conn, js, id)
+		nodes.Suspected = logSuspected(log)
+		config.Members, err = members.Open(try, nodes)
 		return err
 	}); err != nil {
 		return err
@@ -84,7 +86,7 @@ func (f *gatewayFlags) run() error {
 	var g *gateway.Gateway
 	registry := newRegistry(config.Members)
 	config.Ended = gatewayMetrics(registry, func() *gateway.Gateway { return g })
-	if err := patiently(ctx, log, "open the index of sessions", func(try context.Context) (err error) { g, err = gateway.New(try, config); return err }); err != nil {
+	if err := f.patiently(ctx, log, "open the index of sessions", func(try context.Context) (err error) { g, err = gateway.New(try, config); return err }); err != nil {
 		return err
 	}
 	defer g.Stop()

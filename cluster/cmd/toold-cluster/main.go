@@ -7,14 +7,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -50,6 +47,7 @@ type common struct {
 	replicas             int
 	fixed                bool
 	logFormat, metrics   string
+	link                 link // to NATS; set by connect
 }
 
 func (c *common) add(cmd *cobra.Command) {
@@ -74,27 +72,6 @@ func (c *common) logger() (*zap.Logger, error) {
 	return config.Build()
 }
 
-// connect connects to NATS, which need not be there yet.
-func (c *common) connect(id *identity.Identity) (*nats.Conn, jetstream.JetStream, error) {
-	options := []nats.Option{nats.Name(id.Subject.String()), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(250 * time.Millisecond)}
-	if c.fixed {
-		options = append(options, nats.IgnoreDiscoveredServers())
-	}
-	if strings.HasPrefix(c.nats, "tls://") {
-		options = append(options, nats.Secure(id.NATSClientTLS()))
-	}
-	conn, err := nats.Connect(c.nats, options...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("NATS cannot be used: %w", err)
-	}
-	js, err := jetstream.New(conn)
-	if err != nil {
-		conn.Close()
-		return nil, nil, err
-	}
-	return conn, js, nil
-}
-
 // checkVersion returns an error for a NATS server that is older than 2.15.2: only from then on a leader that was replaced
 // cannot acknowledge an append.
 func checkVersion(version string) error {
@@ -112,6 +89,13 @@ func (c *common) members(conn *nats.Conn, js jetstream.JetStream, id *identity.I
 	return members.Config{NATS: conn, JetStream: js, Replicas: c.replicas, Ping: members.Pinger(id)}
 }
 
+// logSuspected returns what logs why nodes are seen as lost.
+func logSuspected(log *zap.Logger) func(members.Node, error) {
+	return func(n members.Node, why error) {
+		log.Warn("a node is lost", zap.String("name", n.Name), zap.String("at", n.Address), zap.Error(why))
+	}
+}
+
 func (c *common) log(js jetstream.JetStream, doubted func(error)) *natslog.Log {
 	return natslog.New(js, natslog.Config{Replicas: c.replicas, Storage: jetstream.FileStorage, Doubted: doubted})
 }
@@ -122,24 +106,6 @@ func (c *common) objectStore(ctx context.Context, js jetstream.JetStream) (objec
 		return objects.Bucket(ctx, js, "toold_objects", c.replicas)
 	}
 	return objects.OpenS3(ctx, c.objects)
-}
-
-// patiently tries something that needs NATS, or the object store, until it succeeds or ctx ends: these may be started later than
-// their clients. What does not pass by itself ends it, too.
-func patiently(ctx context.Context, log *zap.Logger, what string, try func(context.Context) error) error {
-	for {
-		once, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := try(once)
-		cancel()
-		if err == nil || ctx.Err() != nil || errors.Is(err, objects.ErrUnusable) {
-			return errors.Join(err, context.Cause(ctx))
-		}
-		log.Warn("waiting to "+what, zap.Error(err))
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // untilSignal returns a context that ends at the first SIGTERM or SIGINT, and a channel for those after it.

@@ -5,8 +5,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"go.uber.org/zap"
@@ -48,24 +51,47 @@ func readVarz(ctx context.Context, address string) (*varz, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, monitorHint)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", request.URL, response.Status)
+		return nil, fmt.Errorf("%s answers %s; %s", request.URL, response.Status, monitorHint)
 	}
 	v := &varz{}
-	return v, json.NewDecoder(response.Body).Decode(v)
+	err = json.NewDecoder(io.LimitReader(response.Body, maxVarz)).Decode(v)
+	if err == nil && v.Version == "" {
+		err = errors.New("it has no version")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what %s answers is not of a NATS server: %w; %s", request.URL, err, monitorHint)
+	}
+	return v, nil
+}
+
+const (
+	maxVarz     = 1 << 20 // bytes of an answer
+	monitorHint = "the address is that of the server's setting http, whose port is 8222 as a rule"
+)
+
+// checkMonitors returns an error for what cannot be the monitoring address of a server.
+func checkMonitors(addresses []string) error {
+	for _, address := range addresses {
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" {
+			return fmt.Errorf("--nats-monitor %q is not the monitoring address of a NATS server: write it as http://HOST:8222", address)
+		}
+	}
+	return nil
 }
 
 // checkServers waits until each server has answered, and returns an error for one that a cluster cannot use.
-func checkServers(ctx context.Context, log *zap.Logger, addresses []string) error {
+func (c *common) checkServers(ctx context.Context, log *zap.Logger, addresses []string) error {
 	if len(addresses) == 0 {
 		log.Info("whether NATS syncs each write is not checked: --nats-monitor names the monitoring address of a server")
 	}
 	for _, address := range addresses {
 		var v *varz
-		if err := patiently(ctx, log, "see the settings of NATS at "+address, func(ctx context.Context) (err error) { v, err = readVarz(ctx, address); return err }); err != nil {
+		if err := c.patiently(ctx, log, "see the settings of NATS at "+address, func(ctx context.Context) (err error) { v, err = readVarz(ctx, address); return err }); err != nil {
 			return err
 		}
 		if fault := v.fault(); fault != "" {

@@ -26,14 +26,14 @@ func TestNATSIsChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Start()
-		err = checkServers(t.Context(), zap.NewNop(), []string{"http://" + s.MonitorAddr().String() + "/"})
+		err = (&common{}).checkServers(t.Context(), zap.NewNop(), []string{"http://" + s.MonitorAddr().String() + "/"})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 		s.Shutdown()
 		s.WaitForShutdown()
 	}
-	if err := checkServers(t.Context(), zap.NewNop(), nil); err != nil {
+	if err := (&common{}).checkServers(t.Context(), zap.NewNop(), nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -43,6 +43,11 @@ func TestMonitorIsSomethingElse(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	if _, err := readVarz(t.Context(), other.URL); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("the error is %v", err)
+	}
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
+	defer page.Close()
+	if _, err := readVarz(t.Context(), page.URL); err == nil || !strings.Contains(err.Error(), "not of a NATS server") || !strings.Contains(err.Error(), "8222") {
 		t.Errorf("the error is %v", err)
 	}
 	old := &varz{Version: "2.12.1"}

@@ -29,6 +29,9 @@ import (
 // announceEvery is how often a node's drain flag is looked at, beside the changes that members report.
 const announceEvery = 2 * time.Second
 
+// pingTime is how long a node that is asked whether it lives has to answer.
+const pingTime = 2 * time.Second
+
 type nodeFlags struct {
 	common
 	name, listen, advertise, data, toold string
@@ -89,6 +92,29 @@ func (f *nodeFlags) check() error {
 	if f.memory != 0 && f.memory < leastMemory || f.processors != 0 && f.processors < leastProcessors {
 		return fmt.Errorf("a workspace needs at least %d MiB of memory and %v processors", leastMemory, leastProcessors)
 	}
+	if f.quota.Sessions < 0 || f.quota.Calls < 0 {
+		return errors.New("--quota-sessions and --quota-calls are not negative: 0 is no limit")
+	}
+	return errors.Join(f.checkAddress(), checkMonitors(f.monitors))
+}
+
+// checkAddress returns an error for an address that gateways could not reach.
+func (f *nodeFlags) checkAddress() error {
+	announced, flag := f.advertise, "--advertise"
+	if announced == "" {
+		announced, flag = f.listen, "--listen"
+	}
+	host, port, err := net.SplitHostPort(announced)
+	if err != nil {
+		return fmt.Errorf("%s %q is not HOST:PORT: %w", flag, announced, err)
+	}
+	ip := net.ParseIP(host)
+	if host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%s %s names no address that gateways and other nodes can reach: name one with --advertise HOST:PORT", flag, announced)
+	}
+	if flag == "--advertise" && (port == "" || port == "0") {
+		return fmt.Errorf("--advertise %s has no port: name the one by which gateways reach this node", announced)
+	}
 	return nil
 }
 
@@ -119,25 +145,27 @@ func (f *nodeFlags) run() error {
 		return err
 	}
 	defer conn.Close()
-	config, address := f.members(conn, js, id), f.address(listener)
+	config := f.members(conn, js, id)
+	config.Suspected = func(other members.Node, why error) {
+		if other.Name != f.name { // itself, before it serves
+			logSuspected(log)(other, why)
+		}
+	}
 	var view *members.Members
-	if err := patiently(ctx, log, "register the node", func(ctx context.Context) error { return members.Register(ctx, config, f.name, address) }); err != nil {
-		return err
-	}
-	if err := checkVersion(conn.ConnectedServerVersion()); err != nil {
-		return err
-	}
-	if err := patiently(ctx, log, "see the other nodes", func(try context.Context) (err error) { view, err = members.Open(try, config); return err }); err != nil {
+	if err := f.patiently(ctx, log, "see the other nodes", func(try context.Context) (err error) { view, err = members.Open(try, config); return err }); err != nil {
 		return err
 	}
 	defer view.Close()
+	if err := checkVersion(conn.ConnectedServerVersion()); err != nil {
+		return err
+	}
 	doubted := func(err error) { log.Warn("messages are missing in a NATS server", zap.Error(err)) }
 	settings := node.Config{
 		Name: f.name, Dir: f.data, Program: program, Hide: []string{f.certs}, Log: f.log(js, doubted), Alive: func(name string) bool { return !view.Suspect(name) },
 		Logger: log, Idle: f.idle, Outage: f.outage, Drain: f.drain, Keep: f.keep, Sources: f.sources, Strict: f.strict, SharedVolume: f.volume,
 		Limits: container.Limits{Memory: f.memory << 20, Processors: f.processors},
 	}
-	if err := patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
+	if err := f.patiently(ctx, log, "open the object store", func(try context.Context) (err error) { settings.Objects, err = f.objectStore(try, js); return err }); err != nil {
 		return err
 	}
 	if f.quota != (quota.Amounts{}) {
@@ -155,7 +183,7 @@ func (f *nodeFlags) run() error {
 
 // openQuota returns the accounts of principals.
 func (f *nodeFlags) openQuota(ctx context.Context, log *zap.Logger, js jetstream.JetStream, alive func(node string) bool) (accounts *quota.Accounts, err error) {
-	err = patiently(ctx, log, "open the quotas", func(try context.Context) (err error) {
+	err = f.patiently(ctx, log, "open the quotas", func(try context.Context) (err error) {
 		accounts, err = quota.Open(try, js, f.replicas, f.name, f.quota)
 		return err
 	})
@@ -165,7 +193,19 @@ func (f *nodeFlags) openQuota(ctx context.Context, log *zap.Logger, js jetstream
 	return accounts, err
 }
 
-// serve announces the node, and serves until ctx ends.
+// register notes the node's address for gateways, unless another node of its name serves at another address.
+func (f *nodeFlags) register(ctx context.Context, log *zap.Logger, config members.Config, view *members.Members, address string) error {
+	if other, known := view.Node(f.name); known && other.Address != "" && other.Address != address {
+		asking, cancel := context.WithTimeout(ctx, pingTime)
+		defer cancel()
+		if config.Ping(asking, other) == nil {
+			return fmt.Errorf("another node named %q serves at %s: stop it, or give this one a name and a certificate of its own", f.name, other.Address)
+		}
+	}
+	return f.patiently(ctx, log, "register the node", func(ctx context.Context) error { return members.Register(ctx, config, f.name, address) })
+}
+
+// serve registers and announces the node, and serves until ctx ends.
 func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id *identity.Identity, listener net.Listener, view *members.Members,
 	config members.Config, again <-chan os.Signal,
 ) error {
@@ -176,6 +216,12 @@ func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id
 		return err
 	}
 	defer noMetrics()
+	// This comes last: from now on gateways send requests.
+	if err := f.register(ctx, log, config, view, address); err != nil {
+		n.Kill()
+		return err
+	}
+	n.SetDraining(view.DrainWanted(f.name))
 	announcing, quiet := context.WithCancel(context.Background())
 	wait, err := members.Announce(announcing, config, func() members.Node {
 		return members.Node{Name: f.name, Address: address, Version: version, Draining: n.Draining(), Load: n.Load(), Ended: n.Ended()}
@@ -191,7 +237,7 @@ func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id
 
 // reach connects to NATS, unless a server is named that a cluster cannot use.
 func (f *nodeFlags) reach(ctx context.Context, log *zap.Logger, id *identity.Identity) (*nats.Conn, jetstream.JetStream, error) {
-	if err := checkServers(ctx, log, f.monitors); err != nil {
+	if err := f.checkServers(ctx, log, f.monitors); err != nil {
 		return nil, nil, err
 	}
 	return f.connect(id)

@@ -112,10 +112,18 @@ func (a *admin) with(do func(ctx context.Context, config members.Config, view *m
 	config := a.members(conn, js, id)
 	view, err := members.Open(ctx, config)
 	if err != nil {
-		return fmt.Errorf("NATS at %s does not answer: %w", a.nats, err)
+		return a.unanswered(err)
 	}
 	defer view.Close()
 	return do(ctx, config, view)
+}
+
+// unanswered returns an error of the first request to NATS, with why.
+func (a *admin) unanswered(err error) error {
+	if explained := a.explain(err); explained != err {
+		return explained
+	}
+	return fmt.Errorf("NATS at %s does not answer: %w", a.nats, err)
 }
 
 func nodesCommand() *cobra.Command {
@@ -184,7 +192,7 @@ func drainCommand() *cobra.Command {
 				return fmt.Errorf("there is no node %q; \"toold-cluster nodes\" lists them", args[0])
 			}
 			if forget {
-				return members.Forget(ctx, config, args[0])
+				return forgetNode(ctx, config, view, args[0])
 			}
 			if err := members.Drain(ctx, config, args[0], !stop); err != nil || stop {
 				return err
@@ -200,6 +208,24 @@ func drainCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&stop, "undo", false, "let the node take workspaces again")
 	cmd.Flags().BoolVar(&forget, "forget", false, "remove a node that will not come back from the list")
 	return a.flags(cmd)
+}
+
+// forgetNode removes a node from the list, unless it lives.
+func forgetNode(ctx context.Context, config members.Config, view *members.Members, name string) error {
+	node, _ := view.Node(name)
+	asking, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
+	err := config.Ping(asking, node)
+	lives := err == nil || errors.Is(err, members.ErrNotServing)
+	if !lives { // or this machine cannot reach it
+		heard(view)
+		node, _ = view.Node(name)
+		lives = node.Version != "" // it has announced itself since this command began
+	}
+	if lives {
+		return fmt.Errorf("the node %q lives, at %s, and would be back at once: stop it before it is forgotten", name, node.Address)
+	}
+	return members.Forget(ctx, config, name)
 }
 
 // awaitDrained returns when a node has announced that it has no workspaces, or is lost. It returns what the drain has ended, one

@@ -48,7 +48,7 @@ func sessionsCommand() *cobra.Command {
 		defer conn.Close()
 		all, err := a.sessions(cmd.Context(), js)
 		if err != nil {
-			return err
+			return a.explain(err)
 		}
 		if asJSON {
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
