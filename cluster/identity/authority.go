@@ -106,16 +106,16 @@ func (s Subject) keepOrIssue(dir string, authority tls.Certificate) (Issued, err
 
 // hasHosts reports whether a certificate has the subject's hosts and no others.
 func (s Subject) hasHosts(cert *x509.Certificate) bool {
-	has := slices.Sorted(slices.Values(append(slices.Clone(cert.DNSNames), addresses(cert)...)))
-	var want []string
+	has, want := append(slices.Clone(cert.DNSNames), addresses(cert)...), []string(nil)
 	for _, host := range s.Hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			host = ip.String()
 		}
 		want = append(want, host)
 	}
+	slices.Sort(has)
 	slices.Sort(want)
-	return slices.Equal(has, slices.Compact(want))
+	return slices.Equal(slices.Compact(has), slices.Compact(want)) // one may have been named twice
 }
 
 func addresses(cert *x509.Certificate) (all []string) {

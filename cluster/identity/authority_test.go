@@ -10,7 +10,7 @@ import (
 // TestInitKeeps: what cannot be kept is named with what to do, and the others are made.
 func TestInitKeeps(t *testing.T) {
 	dir := t.TempDir()
-	g := Subject{Role: Gateway, Name: "g", Hosts: []string{"g.example", "10.0.0.1"}}
+	g := Subject{Role: Gateway, Name: "g", Hosts: []string{"g.example", "10.0.0.1", "g.example"}}
 	if _, err := Init(dir, g, Subject{Role: Node, Name: "half"}); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestInitKeeps(t *testing.T) {
 	}
 	g.Hosts = []string{"other.example"}
 	issued, err := Init(dir, g, Subject{Role: Node, Name: "half"}, Subject{Role: Node, Name: "new"})
-	if err == nil || !strings.Contains(err.Error(), `other hosts, ["g.example" "10.0.0.1"]`) || !strings.Contains(err.Error(), "node-half-key.pem has no certificate") {
+	if err == nil || !strings.Contains(err.Error(), `other hosts, ["g.example" "g.example" "10.0.0.1"]`) || !strings.Contains(err.Error(), "node-half-key.pem has no certificate") {
 		t.Errorf("the error is %v", err)
 	}
 	if len(issued) != 2 || issued[1].File != "node-new.pem" || !issued[1].Made {
