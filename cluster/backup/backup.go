@@ -30,6 +30,9 @@ type Place struct {
 // ErrExists is returned for a workspace that the other place has already, and not as the beginning of the same log.
 var ErrExists = errors.New("it has the workspace already")
 
+// ErrDeleted is returned for a workspace that was deleted in the other place, whose name is not free.
+var ErrDeleted = errors.New("it was deleted there, and its name is not free: after \"toold-cluster delete --reuse\" of it, restore brings it back")
+
 // tries is how often a workspace is read that is in use: a snapshot may be replaced, and with it deleted, after the log was read.
 const tries = 5
 
@@ -51,8 +54,9 @@ func Copy(ctx context.Context, w log.Workspace, from, to Place) error {
 // restoring is an object of a workspace of which a part was restored: no node has used it.
 const restoring = "restoring"
 
-// Restore copies a workspace to a cluster that has none of it, and marks it as older than what clients may have seen. It returns
-// an [ErrExists] for a workspace that the cluster has otherwise than by a Restore that broke off.
+// Restore copies a workspace to a cluster that has none of it, or has deleted it and freed its name, and marks it as older than what
+// clients may have seen. It returns an [ErrExists] for a workspace that the cluster has otherwise than by a Restore that broke off,
+// and an [ErrDeleted] for one whose name is not free.
 func Restore(ctx context.Context, w log.Workspace, from, to Place) error {
 	view, err := lease.Open(ctx, lease.Store{Log: to.Log}, w)
 	if err != nil {
@@ -62,20 +66,39 @@ func Restore(ctx context.Context, w log.Workspace, from, to Place) error {
 		return nil // by an earlier call
 	}
 	own := objects.Below(to.Objects, w.ID()+"/")
-	if view.Epoch() == 0 {
+	if view.IsNew() {
 		err = own.Put(ctx, restoring, strings.NewReader(restoring))
 	} else if begun, failed := own.Get(ctx, restoring); failed == nil {
 		err = begun.Close()
 	} else if err = failed; errors.Is(err, fs.ErrNotExist) {
-		err = ErrExists
+		if err = ErrExists; view.Deleted() {
+			err = ErrDeleted
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := Copy(ctx, w, from, to); err != nil {
+	if view.Epoch() > 0 && (view.IsNew() || view.Deleted()) {
+		err = rebuild(ctx, w, from, to)
+	} else {
+		err = Copy(ctx, w, from, to)
+	}
+	if err != nil {
 		return err
 	}
 	return errors.Join(lease.Restored(ctx, lease.Store{Log: to.Log}, w), own.Delete(ctx, restoring))
+}
+
+// rebuild is Copy to a log that has segments already, of a workspace that was deleted.
+func rebuild(ctx context.Context, w log.Workspace, from, to Place) error {
+	if _, err := copyObjects(ctx, w, from, to); err != nil {
+		return err
+	}
+	view, err := lease.Open(ctx, lease.Store{Log: from.Log, Blobs: payloads(objects.Below(from.Objects, w.ID()+"/"))}, w)
+	if err != nil {
+		return err
+	}
+	return lease.Rebuild(ctx, lease.Store{Log: to.Log, Blobs: payloads(objects.Below(to.Objects, w.ID()+"/"))}, w, view)
 }
 
 // copyObjects returns the log, whose objects it has copied.

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
@@ -130,6 +131,63 @@ func TestRestoreBrokenOff(t *testing.T) {
 	}
 	if view, err := lease.Open(t.Context(), again.store(), w); err != nil || !view.Restored() || view.Count() != 2 {
 		t.Errorf("%d payloads, %v", view.Count(), err)
+	}
+}
+
+// TestRestoreOfADeleted: a workspace that was deleted where the backup is from is not brought back unasked. Once its name is free it is,
+// with the numbers of before, also if the first restore breaks off.
+func TestRestoreOfADeleted(t *testing.T) {
+	cluster, kept := newPlace(t), newPlace(t)
+	l := fill(t, cluster)
+	if err := errors.Join(l.Append(t.Context(), []byte("three")), Copy(t.Context(), w, cluster, kept)); err != nil {
+		t.Fatal(err)
+	}
+	own := objects.Below(cluster.Objects, w.ID()+"/")
+	err := lease.Delete(t.Context(), cluster.store(), w)
+	for name, failed := range own.List(t.Context(), "") {
+		err = errors.Join(err, failed, own.Delete(t.Context(), name))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(t.Context(), w, kept, cluster); !errors.Is(err, ErrDeleted) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := lease.Renew(t.Context(), cluster.store(), w); err != nil {
+		t.Fatal(err)
+	}
+	broken := cluster
+	broken.Log = &brokenLog{Log: cluster.Log, left: 3}
+	limited, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // a lease waits for its log
+	defer cancel()
+	if err := Restore(limited, w, kept, broken); err == nil {
+		t.Error("it did not break off")
+	}
+	if view, err := lease.Open(t.Context(), cluster.store(), w); err != nil || !view.Deleted() {
+		t.Errorf("a node may take over what was restored in part: %q, %v", view.Owner(), err)
+	}
+	if err := Restore(t.Context(), w, kept, cluster); err != nil {
+		t.Fatal(err)
+	}
+	view, err := lease.Open(t.Context(), cluster.store(), w)
+	if err != nil || !view.Restored() || view.Count() != 3 || view.Diverged() == 0 {
+		t.Fatalf("%d payloads, restored %v, diverged at %d, %v", view.Count(), view.Restored(), view.Diverged(), err)
+	}
+	if saved, is := view.Snapshot(); !is || saved != (lease.Snapshot{Reference: "first", Payloads: 1}) {
+		t.Errorf("the snapshot is %+v", saved)
+	}
+	var got [][]byte
+	for payload, err := range view.Payloads(t.Context()) {
+		if err != nil || payload.Index != uint64(len(got)) || payload.Base {
+			t.Fatalf("%+v, %v", payload.Index, err)
+		}
+		got = append(got, payload.Data)
+	}
+	if len(got) != 3 || string(got[0]) != "one" || !bytes.Equal(got[1], large) || string(got[2]) != "three" {
+		t.Errorf("%d payloads", len(got))
+	}
+	if err := Restore(t.Context(), w, kept, cluster); err != nil { // which finds everything done
+		t.Error(err)
 	}
 }
 

@@ -148,6 +148,8 @@ func parseRoot(root string) (workspace, below, why string) {
 	switch {
 	case workspace == "" || len(workspace) > maxWorkspace || !utf8.ValidString(workspace) || strings.ContainsFunc(workspace, unicode.IsControl):
 		return "", "", fmt.Sprintf("has a workspace's name that is not 1 to %d bytes without control characters", maxWorkspace)
+	case workspace == "." || workspace == "..":
+		return "", "", fmt.Sprintf("has %q as a workspace's name, which is not one", workspace)
 	case strings.Contains("/"+below+"/", "/../"):
 		return "", "", "leads through \"..\""
 	}

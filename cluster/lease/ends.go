@@ -82,6 +82,60 @@ func Renew(ctx context.Context, store Store, w log.Workspace) error {
 	})
 }
 
+// Rebuild replaces the log of a workspace by what a view of another log has, and leaves it deleted until [Restored]: so no node
+// takes over what was rebuilt in part. A Rebuild that broke off is repeated.
+func Rebuild(ctx context.Context, store Store, w log.Workspace, from *View) error {
+	var all []Payload
+	for p, err := range from.Payloads(ctx) {
+		if err != nil {
+			return err
+		}
+		all = append(all, p)
+	}
+	return act(ctx, store, w, deleter, func(l *Lease) error {
+		l.writer.snapshot, l.writer.creation = nil, from.reader.creation
+		if err := l.do(ctx, func() { l.chain.add(l.writer.owned(true)) }); err != nil {
+			return err
+		}
+		return l.refill(ctx, all, from)
+	})
+}
+
+// refill appends payloads with the numbers that they have in a view, the snapshot of the view between them.
+func (l *Lease) refill(ctx context.Context, all []Payload, from *View) error {
+	var base [][]byte
+	first := from.Count()
+	if len(all) > 0 {
+		first = all[0].Index
+	}
+	for len(all) > 0 && all[0].Base {
+		base, all = append(base, all[0].Data), all[1:]
+	}
+	saved, due := from.Snapshot()
+	l.writer.payloads = first
+	if due && saved.Payloads <= first {
+		l.writer.snapshot, due = from.reader.snapshot, false
+	}
+	if err := l.Base(ctx, base...); err != nil {
+		return err
+	}
+	for _, p := range all {
+		if due && p.Index >= saved.Payloads {
+			if err := l.Snapshot(ctx, saved.Reference); err != nil {
+				return err
+			}
+			due = false
+		}
+		if err := l.Append(ctx, p.Data); err != nil {
+			return err
+		}
+	}
+	if due {
+		return l.Snapshot(ctx, saved.Reference)
+	}
+	return nil
+}
+
 // act does something as an owner that is no node, and gives the workspace up. The log has the workspace.
 func act(ctx context.Context, store Store, w log.Workspace, owner string, do func(*Lease) error) error {
 	for {

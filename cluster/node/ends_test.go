@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cluster/backup"
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
@@ -124,7 +125,7 @@ func TestDeleted(t *testing.T) {
 	if err := lease.Delete(t.Context(), store, alices); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.end(); status.Code(err) != codes.Unavailable {
+	if err := k.end(); status.Code(err) != codes.NotFound || toold.Reason(err) != "workspace_deleted" {
 		t.Errorf("the stream has ended with %v", err)
 	}
 	for _, m := range []*machine{a, b} {

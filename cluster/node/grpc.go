@@ -96,10 +96,19 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 	}
 	daemon = relay.Hold(daemon, &n.reading, func() (passes func() error) { return u.mirror.mark(ctx) })
 	err = relay.Relay(stream, daemon, cancel, &n.reading, seen)
+	if code := status.Code(err); (code == codes.Canceled || code == codes.Unavailable) && u.deleted() {
+		return refusal(ErrDeleted)
+	}
 	if status.Code(err) == codes.Canceled && stream.Context().Err() == nil { // the node has closed its connection to the daemon
 		return status.Error(codes.Unavailable, "the workspace's daemon has ended")
 	}
 	return err
+}
+
+// deleted reports whether the unit ends, or has ended, since the workspace was deleted.
+func (u *unit) deleted() bool {
+	fenced, is := errors.AsType[*lease.Fenced](u.mirror.fault())
+	return is && fenced.Deleted()
 }
 
 // refusal is what the gateway is told if the workspace cannot be served here.

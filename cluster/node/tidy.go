@@ -179,3 +179,17 @@ func (n *Node) needs(ctx context.Context, id string, found foundMarker) (bool, e
 		return true, nil
 	}
 }
+
+// discard removes what the node has of a workspace, if it has ended since the workspace was deleted.
+func (u *unit) discard(why error) {
+	if fenced, is := errors.AsType[*lease.Fenced](why); !errors.Is(why, ErrDeleted) && (!is || !fenced.Deleted()) {
+		return
+	}
+	root, err := os.OpenRoot(u.node.Dir)
+	if err == nil {
+		err = errors.Join(removeBelow(root, u.w.ID()), root.Close(), u.removeVolume())
+	}
+	if err != nil {
+		u.log.Warn("the directory of a workspace that was deleted could not be removed", zap.String("directory", u.at.dir), zap.Error(err))
+	}
+}

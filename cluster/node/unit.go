@@ -124,20 +124,6 @@ func (u *unit) live() {
 	u.node.counters.givenUp.Add(1)
 }
 
-// discard removes what the node has of a workspace, if it has ended since the workspace was deleted.
-func (u *unit) discard(why error) {
-	if fenced, is := errors.AsType[*lease.Fenced](why); !errors.Is(why, ErrDeleted) && (!is || !fenced.Deleted()) {
-		return
-	}
-	root, err := os.OpenRoot(u.node.Dir)
-	if err == nil {
-		err = errors.Join(removeBelow(root, u.w.ID()), root.Close(), u.removeVolume())
-	}
-	if err != nil {
-		u.log.Warn("the directory of a workspace that was deleted could not be removed", zap.String("directory", u.at.dir), zap.Error(err))
-	}
-}
-
 // begin takes the workspace over and starts its daemon.
 func (u *unit) begin() (err error) {
 	if u.lease, err = u.adopt(u.lost); err != nil {

@@ -91,6 +91,18 @@ func readObject(ctx context.Context, store objects.Store, name string) ([]byte, 
 	return data, errors.Join(err, object.Close())
 }
 
+// CheckNamed returns an error that wraps [ErrUnknown] if no snapshot has the name.
+func CheckNamed(ctx context.Context, all objects.Store, name string) error {
+	object, err := all.Get(ctx, nameObject(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	if err != nil {
+		return err
+	}
+	return object.Close()
+}
+
 // LoadNamed replaces one of the directories of a named snapshot below base, as Load does, and empties the others. It returns an
 // error that wraps [ErrUnknown] if there is no such snapshot.
 func LoadNamed(ctx context.Context, all objects.Store, name, base string, dirs map[string]string, wanted string) error {

@@ -95,6 +95,18 @@ func inside(root string) string {
 	return path.Join(mountPoint, below)
 }
 
+// checkWorkspace returns an error for a root that names no workspace of a cluster, or leads out of one.
+func checkWorkspace(root string) error {
+	name, below, _ := strings.Cut(strings.TrimPrefix(root, workspacePrefix), "/")
+	switch {
+	case name == "" || name == "." || name == "..":
+		return cli.Misused("--root %q has no name of a workspace: write workspace:NAME or workspace:NAME/PATH", root)
+	case slices.Contains(strings.Split(below, "/"), ".."):
+		return cli.Misused("--root %q leads through \"..\": name a path inside of the workspace", root)
+	}
+	return nil
+}
+
 // callPlace is where a call of "toold call" runs. A gateway lists the tools of sessions only, so for a workspace the tools are those
 // of this program.
 func (f *turnFlags) callPlace() (at callargs.Place, err error) {
@@ -123,6 +135,9 @@ func (f *placeFlags) read() (roots []string, o *tooldv1.Options, err error) {
 	}
 	for i, root := range roots {
 		if strings.HasPrefix(root, workspacePrefix) {
+			if err := checkWorkspace(root); err != nil {
+				return nil, nil, err
+			}
 			continue
 		}
 		if roots[i], err = filepath.Abs(root); err != nil {

@@ -83,6 +83,10 @@ func TestBackup(t *testing.T) {
 // fromSnapshot begins a workspace with a named snapshot, and deletes it.
 func (o *operator) fromSnapshot(name string) {
 	o.t.Helper()
+	unknown := exec.Command(o.program, append([]string{"create", "token:alice", "other", "--snapshot", name + "x"}, o.flags("create")...)...)
+	if text, err := unknown.CombinedOutput(); err == nil || !strings.Contains(string(text), `there is no snapshot of that name: "`+name+`x"`) {
+		o.t.Errorf("create with an unknown snapshot: %v\n%s", err, text)
+	}
 	o.run("create", "token:alice", "other", "--snapshot", name)
 	options := &tooldv1.Options{PermissionMode: tooldv1.PermissionMode_PERMISSION_MODE_BYPASS_PERMISSIONS.Enum()}
 	agent, err := toold.Join(o.t.Context(), o.cluster.Dial("alice"), &tooldv1.Attach{SessionId: "other", Roots: []string{"workspace:other"}, Options: options}, toold.Handlers{})
@@ -106,7 +110,7 @@ func (o *operator) deleted(agent *user) {
 		}
 		_, err = o.conn().Sessions.GetSession(o.t.Context(), &tooldv1.GetSessionRequest{SessionId: "s"})
 	}
-	if reason := toold.Reason(err); reason != "workspace_deleted" && reason != "unknown_session" && reason != "node_lost" {
+	if reason := toold.Reason(err); reason != "workspace_deleted" && reason != "unknown_session" {
 		o.t.Errorf("the session of a deleted workspace: %v (%s)", err, reason)
 	}
 	_, err = toold.Join(o.t.Context(), o.cluster.Dial("alice"), &tooldv1.Attach{SessionId: "new", Roots: []string{"workspace:project"}}, toold.Handlers{})

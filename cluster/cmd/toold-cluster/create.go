@@ -23,7 +23,7 @@ func createCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create PRINCIPAL WORKSPACE", Short: "Create a workspace, with files or strict effects", Args: cobra.ExactArgs(2),
 		Long: "Creates a workspace, which begins with the first request for it. A request creates one as well, empty or as its metadata asks. " +
-			"A repository must be among the --source of each node.",
+			"A repository must be among the --source of each node. --snapshot needs the nodes' --objects.",
 		Example: "  toold-cluster create token:alice project --git https://git.example/team/project --git-ref v2",
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
@@ -31,14 +31,24 @@ func createCommand() *cobra.Command {
 			return err
 		}
 		w := log.Workspace{Principal: args[0], Name: args[1]}
-		return a.withLog(func(_ jetstream.JetStream, l log.Log) error {
+		create := func(l log.Log) error {
 			err := lease.Create(cmd.Context(), lease.Store{Log: l}, w, c)
 			if errors.Is(err, lease.ErrExists) {
 				return fmt.Errorf("the workspace %q of %q exists already", w.Name, w.Principal)
 			}
 			return err
+		}
+		if c.Snapshot == "" {
+			return a.withLog(func(_ jetstream.JetStream, l log.Log) error { return create(l) })
+		}
+		return a.withStores(cmd.Context(), func(_ jetstream.JetStream, place backup.Place) error {
+			if err := snapshot.CheckNamed(cmd.Context(), place.Objects, c.Snapshot); err != nil {
+				return err
+			}
+			return create(place.Log)
 		})
 	}
+	a.addObjects(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&c.StrictEffects, "strict-effects", false, "end what runs in it when its node has had no contact to the log for 10 s, and begin it elsewhere only then")
 	flags.StringVar(&c.Git, "git", "", "URL or path of the Git repository whose files it begins with")

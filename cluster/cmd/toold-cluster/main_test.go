@@ -77,7 +77,7 @@ func (o *operator) run(args ...string) string {
 // flags returns the flags of a command that say where the cluster is.
 func (o *operator) flags(command string) []string {
 	flags := []string{"--certs", o.cluster.Certs(), "--nats", o.cluster.NATS(), "--replicas", "1"}
-	if o.cluster.Objects != "" && slices.Contains([]string{"backup", "restore", "delete", "snapshot"}, command) {
+	if o.cluster.Objects != "" && slices.Contains([]string{"backup", "restore", "delete", "snapshot", "create"}, command) {
 		flags = append(flags, "--objects", o.cluster.Objects)
 	}
 	return flags
