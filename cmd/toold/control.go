@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,9 +76,10 @@ func (s *app) stopCommand() *cobra.Command {
 
 func (s *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "status",
-		Short:   "Tell whether a daemon runs, and what it does",
-		Long:    "Tells whether a daemon runs, and what it does. It starts none: exit code 3 says that there is none.",
+		Use:   "status",
+		Short: "Tell whether a daemon runs, and what it does",
+		Long: "Tells whether a daemon runs, and what it does. It starts none: exit code 3 says that there is none.\n" +
+			"With --address it asks a daemon elsewhere, or a gateway of a cluster, which lists the user's sessions in all workspaces.",
 		Example: "  toold status\n  toold status --json",
 		Args:    cobra.NoArgs,
 		RunE: cli.Action(func(ctx context.Context, _ []string) error {
@@ -90,7 +92,7 @@ func (s *app) statusCommand() *cobra.Command {
 			if _, partly := errors.AsType[*toold.UnlistedError](err); err != nil && !partly {
 				return err
 			}
-			text := s.infoText(info)
+			text := s.infoText(info, len(list))
 			if len(list) > 0 {
 				text += "\n" + sessionTable(list) + portTable(list)
 			}
@@ -99,7 +101,8 @@ func (s *app) statusCommand() *cobra.Command {
 	}
 }
 
-func (s *app) infoText(info *tooldv1.GetInfoResponse) string {
+// infoText returns what a daemon is. listed is how many sessions of the user it has, which a gateway does not report itself.
+func (s *app) infoText(info *tooldv1.GetInfoResponse, listed int) string {
 	var rows [][]string
 	row := func(name, value string) { rows = append(rows, []string{name, value}) }
 	row("version", info.GetVersion())
@@ -109,12 +112,20 @@ func (s *app) infoText(info *tooldv1.GetInfoResponse) string {
 	} else {
 		row("socket", s.daemon.Socket)
 	}
-	row("process", fmt.Sprint(info.GetPid()))
+	gateway := slices.Contains(info.GetFeatures(), "cluster") // it has no root, sandbox or calls of its own
+	if !gateway {
+		row("process", fmt.Sprint(info.GetPid()))
+	}
 	row("up", time.Since(info.GetStarted().AsTime()).Truncate(time.Second).String())
-	row("root", info.GetDefaultRoot())
-	row("sandbox", terminal.Word(info.GetSandbox()))
-	row("sessions", fmt.Sprint(info.GetSessions()))
-	row("running", terminal.Count(int(info.GetRunningCalls()), "call"))
+	if gateway {
+		row("serves", "a cluster, as one of its gateways")
+		row("sessions", fmt.Sprint(listed))
+	} else {
+		row("root", info.GetDefaultRoot())
+		row("sandbox", terminal.Word(info.GetSandbox()))
+		row("sessions", fmt.Sprint(info.GetSessions()))
+		row("running", terminal.Count(int(info.GetRunningCalls()), "call"))
+	}
 	if servers := serversText(info); servers != "" {
 		row("servers", servers)
 	}

@@ -61,6 +61,26 @@ func Verdict(err error) (code int, text string) {
 	}
 }
 
+// A RemoteError is an error of a call to a daemon or gateway over TCP, which no command of this machine starts.
+type RemoteError struct {
+	error
+	Where string // tcp://HOST:PORT
+}
+
+// AtRemote returns an error of a call with where it was made; nil for nil.
+func AtRemote(err error, where string) error {
+	if err == nil {
+		return nil
+	}
+	return &RemoteError{err, where}
+}
+
+// Unwrap returns the error of the call.
+func (e *RemoteError) Unwrap() error { return e.error }
+
+// GRPCStatus returns the status of the call, for package status.
+func (e *RemoteError) GRPCStatus() *status.Status { return status.Convert(e.error) }
+
 // Describe returns an error of a call to the daemon as a sentence for the user: the daemon's own message, its reason code, and
 // what to do next.
 func Describe(err error) string {
@@ -72,6 +92,13 @@ func Describe(err error) string {
 		return err.Error()
 	}
 	text, reason := strings.TrimSuffix(s.Message(), "."), toold.Reason(err)
+	hint := hints[s.Code()]
+	if remote, is := errors.AsType[*RemoteError](err); is && s.Code() == codes.Unavailable {
+		hint = "Whether " + remote.Where + " serves is known there: no command of this machine starts it."
+		if reason != "" { // it has answered
+			hint = ""
+		}
+	}
 	switch {
 	case reason != "":
 		text += " (" + reason + ")"
@@ -80,7 +107,7 @@ func Describe(err error) string {
 	default: // the connection's own words, which say nothing to a person
 		text = cmp.Or(connectionWords[s.Code()], "the exchange with the daemon failed; -v shows how")
 	}
-	if hint := hints[s.Code()]; hint != "" {
+	if hint != "" {
 		return text + ". " + hint
 	}
 	return text + "."

@@ -22,8 +22,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	toold "github.com/toold/toold/clients/go"
 	"github.com/toold/toold/cmd/toold/internal/cli"
@@ -134,6 +136,12 @@ func (f *Finder) reachRemote(ctx context.Context) (*toold.Conn, error) {
 		l.Close()
 		if failed := f.Remote.handshake.Load(); failed != nil {
 			return nil, cli.NoDaemon("no encrypted connection to %s: %v", f.Where(), *failed)
+		}
+		if failed := f.Remote.dialed.Load(); failed != nil {
+			return nil, cli.NoDaemon("nothing answers at %s: %v", f.Where(), *failed)
+		}
+		if f.Remote.plain() && status.Code(err) == codes.Unavailable && toold.Reason(err) == "" {
+			return nil, cli.NoDaemon("%s hangs up. If TLS is served there, as by a cluster's gateway, name the authorities of its certificate with --ca.", f.Where())
 		}
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -35,6 +37,7 @@ type remote struct {
 	ca        string
 	cert, key string
 	handshake atomic.Pointer[error] // what has kept the connection from being encrypted; nil: nothing
+	dialed    atomic.Pointer[error] // what has kept it from being made; nil: nothing
 }
 
 // Add adds the flags.
@@ -85,7 +88,16 @@ func (r *remote) Resolve(cmd *cobra.Command, socket bool) error {
 
 // dial returns a link that shows a token or a certificate with each request.
 func (r *remote) dial() (*toold.Conn, error) {
-	options := []grpc.DialOption{grpc.WithContextDialer(r.open)}
+	options := []grpc.DialOption{
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := r.open(ctx, address)
+			if r.dialed.Store(nil); err != nil {
+				r.dialed.Store(&err)
+			}
+			return conn, err
+		}),
+		grpc.WithChainUnaryInterceptor(r.unary), grpc.WithChainStreamInterceptor(r.stream),
+	}
 	transport, err := r.transport()
 	if err != nil {
 		return nil, err
@@ -106,6 +118,34 @@ func (r *remote) dial() (*toold.Conn, error) {
 		return nil, cli.NoDaemon("the connection to tcp://%s cannot be set up: %v", r.Address, err)
 	}
 	return conn, nil
+}
+
+// unary marks the errors of calls as those of another machine's daemon.
+func (r *remote) unary(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return cli.AtRemote(invoke(ctx, method, request, response, conn, options...), "tcp://"+r.Address)
+}
+
+// stream is unary for streams.
+func (r *remote) stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := open(ctx, desc, conn, method, options...)
+	if err != nil {
+		return nil, cli.AtRemote(err, "tcp://"+r.Address)
+	}
+	return remoteStream{s, "tcp://" + r.Address}, nil
+}
+
+type remoteStream struct {
+	grpc.ClientStream
+	where string
+}
+
+// RecvMsg returns io.EOF as it is: it is the end, not an error.
+func (s remoteStream) RecvMsg(message any) error {
+	err := s.ClientStream.RecvMsg(message)
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return cli.AtRemote(err, s.where)
 }
 
 // plain reports whether nothing is encrypted: the daemon is on loopback, and nothing was said of certificates.
