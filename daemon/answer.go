@@ -117,6 +117,9 @@ func (ask *asker) keepRules(rules []keeping) {
 }
 
 func (ask *asker) keepRule(k keeping) error {
+	if k.scope == tooldv1.Scope_SCOPE_USER && ask.s.daemon.Node { // the session is what the user has there
+		k.scope = tooldv1.Scope_SCOPE_SESSION
+	}
 	if level, file := convert.LevelIn(k.scope); file {
 		file, err := ask.s.daemon.settings.Remember(ask.s.meta.Roots[0], level, k.List, k.Rule)
 		ask.s.daemon.runner.Spare(file) // what began while it was written has not made it either

@@ -33,6 +33,7 @@ import (
 	"github.com/toold/toold/daemon/settings"
 	"github.com/toold/toold/daemon/telemetry"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
+	"github.com/toold/toold/scheduler/pipeline"
 	"github.com/toold/toold/tools"
 	"github.com/toold/toold/tools/exec/sandbox"
 	"github.com/toold/toold/tools/exec/spool"
@@ -59,6 +60,9 @@ type Config struct {
 	// returns an error the daemon ends. A journal with a mirror is not salvaged when it is damaged: it is to
 	// be built again from the mirror. Nil: there is none.
 	Mirror journal.Mirror
+	// Node has the daemon serve one workspace for a node of a cluster: in a container, whose user is always 0, and with a UserSettings file
+	// that is the node's. Users cannot change that file, so nothing is written to it, and no advice names it.
+	Node bool
 	// Metrics are the daemon's metrics, of which no other daemon knows. Nil: nothing is counted.
 	Metrics *telemetry.Metrics
 	// HTTP is where the dashboard listens from the start, HOST:PORT on loopback; empty: at any port, when a client asks for it.
@@ -106,6 +110,7 @@ type Daemon struct {
 		home     string   // empty: not known
 		keys     []string // where programs keep what opens doors
 		settings string   // the settings file
+		advised  string   // where advice has users change settings: that file, or the session's settings
 		guarded  []string // the files that say what may be done
 	}
 	admission struct { // of requests
@@ -159,6 +164,9 @@ func (d *Daemon) openSettings() error {
 	now := d.settings.Load(settings.Scope{})
 	d.limits = now.Limits
 	d.user.home, d.user.settings, d.user.guarded = sources.Home, sources.User, []string{sources.User, sources.TrustFile, sources.ManagedDir}
+	if d.user.advised = sources.User; d.Node {
+		d.user.advised = pipeline.SessionSettings
+	}
 	d.user.keys = keysBelow(sources.Home)
 	d.secrets = &secrets{files: d.settings, environ: os.Environ()}
 	d.shares, d.ledger = newShares(d.limits), newLedger(d.limits, d.reclaimer.released)

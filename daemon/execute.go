@@ -389,6 +389,9 @@ func (at *attachments) keeps(its *state) bool {
 // is what the client says of itself; nil: nothing.
 func (at *attachments) recordClient(ctx context.Context, its *state, client *tooldv1.ClientInfo) {
 	now := pipeline.Peer{Principal: string(principalOf(ctx)), UID: access.User(ctx), Client: client.GetName(), Version: client.GetVersion()}
+	if at.s.daemon.Node { // it knows the node only
+		now.Principal, now.UID = "", 0
+	}
 	if before := its.clients.peer; before == nil || *before != now {
 		its.clients.peer = &now
 		its.ledger.append(entry(nil, pipeline.Changed{Peer: &now}))

@@ -153,7 +153,7 @@ func (j *judge) rights(b basis, st *policySnapshot) pipeline.Rights {
 		diagnosed = j.languages.Runs
 	}
 	return pipeline.Rights{
-		UserFile: j.daemon.user.settings, Modes: modesOpen(b.options, st.settings, j.daemon.user.settings),
+		UserFile: j.daemon.user.advised, Modes: modesOpen(b.options, st.settings, j.daemon.user.settings),
 		Policy:    permission.Policy{Rules: st.rules, Mode: mode, Escape: st.escape},
 		Confining: st.confining, Anchors: st.anchors, Places: st.places, ReadState: j.readState, Hooks: st.hooks,
 		Diagnosed: diagnosed,

@@ -105,7 +105,7 @@ func (s *session) settingsChanged(before, now *policySnapshot) {
 // bypassWarning returns what the mode bypassPermissions leaves between a call and the machine.
 func (d *Daemon) bypassWarning() string {
 	text := "The permission mode bypassPermissions is on: calls run unasked, except where an ask rule or a critical command asks."
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !d.Node { // a container has no other user
 		text += " The daemon runs as root."
 	}
 	if confinement, err := d.runner.Confinement(sandbox.Policy{Tier: sandbox.Full}); err != nil || confinement.Tier == sandbox.None {

@@ -318,7 +318,7 @@ func (t *sessionTasks) taskEnded(task *background.Task) {
 	} else if exit.Code < 0 {
 		how = "" // a script had left it running
 	}
-	left := pipeline.AsideText(exit, t.s.daemon.user.settings)
+	left := pipeline.AsideText(exit, t.s.daemon.user.advised)
 	t.s.update(func(its *state) {
 		its.used = time.Now()
 		t.s.asker.withdrawHosts(its, t.keyOf(task))

@@ -47,6 +47,8 @@ type Config struct {
 	// TmpReadOnly has nothing be written there.
 	TmpReadOnly bool
 	Own         string // becomes /.toold: for the program's own files
+	// Fixed are files of Own, by their paths there, that nothing in the container can write, replace or remove.
+	Fixed []string
 	// Below are directories that are mounted below /.toold, by their paths there. Own has directories in their places.
 	Below map[string]string
 	// Hide are directories of the machine which are empty in the container, beside /home, /root and /run. Those

@@ -104,6 +104,28 @@ func TestWhatIsSeen(t *testing.T) {
 	}
 }
 
+// TestFixed: a file that is fixed is read, and stays as it is whatever is tried.
+func TestFixed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "own", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("limits"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := `cd /.toold; (echo x >settings.json) 2>/dev/null; rm -f settings.json 2>/dev/null; echo y >new; mv new settings.json 2>/dev/null
+umount settings.json 2>/dev/null; mount -o remount,bind,rw settings.json 2>/dev/null; (echo z >settings.json) 2>/dev/null; chmod 666 settings.json 2>/dev/null; cat settings.json new`
+	c, log := startWith(t, dir, script, func(config *container.Config) { config.Fixed = []string{"settings.json"} })
+	<-c.Done()
+	if text, err := os.ReadFile(log); err != nil || string(text) != "limitsy\n" {
+		t.Errorf("the script prints %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "limits" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+}
+
 // TestResolver: the file by which programs find name servers is seen though a link leads to it below a directory that is hidden, and nothing
 // else of that is.
 func TestResolver(t *testing.T) {

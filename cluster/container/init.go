@@ -170,6 +170,11 @@ func find(config Config) (places []place, links map[string]string, err error) {
 			return nil, nil, err
 		}
 	}
+	for _, name := range config.Fixed {
+		if err := add(filepath.Join(Own, name), filepath.Join(config.Own, name), false); err != nil {
+			return nil, nil, err
+		}
+	}
 	for at, from := range config.Below {
 		if err := add(filepath.Join(Own, at), from, true); err != nil {
 			return nil, nil, err

@@ -14,6 +14,7 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Role is what a machine or a person is in a cluster.
@@ -86,7 +88,11 @@ type Identity struct {
 
 	pair  tls.Certificate
 	roots *x509.CertPool // the cluster's authority
+	until time.Time      // when that expires
 }
+
+// Expiry returns when the certificate and that of the cluster's authority expire.
+func (i *Identity) Expiry() (own, authority time.Time) { return i.pair.Leaf.NotAfter, i.until }
 
 // Load reads the certificate of a subject from a directory that [Init] has
 // written, or from a copy with ca.pem and the subject's two files.
@@ -103,6 +109,11 @@ func Load(dir string, role Role, name string) (*Identity, error) {
 	if !roots.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("%s holds no certificate", filepath.Join(dir, authorityFile))
 	}
+	block, _ := pem.Decode(authority)
+	root, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's authority: %w", err)
+	}
 	cert, key := subject.files(dir)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -112,7 +123,7 @@ func Load(dir string, role Role, name string) (*Identity, error) {
 	if err != nil || found.Role != role || found.Name != name {
 		return nil, fmt.Errorf("%s is not a certificate of %s", cert, subject)
 	}
-	return &Identity{Subject: found, pair: pair, roots: roots}, nil
+	return &Identity{Subject: found, pair: pair, roots: roots, until: root.NotAfter}, nil
 }
 
 // ServerTLS returns the configuration of a server that accepts only the

@@ -27,6 +27,8 @@ import (
 const (
 	markerName  = "files.json" // whose state the files are
 	journalName = "own/state/journal"
+	// settingsName is the daemon's settings, in the unit's own directory. Commands cannot change them: they hold limits of the node.
+	settingsName = "settings.json"
 )
 
 // settingsText are the daemon's settings: the log is what survives, so its journal need not be synced, and calls get
@@ -159,7 +161,7 @@ func (u *unit) furnish() error {
 		err = errors.Join(err, snapshot.Empty(root, name))
 	}
 	err = errors.Join(err, u.furnishBase(root))
-	for name, text := range map[string]string{"own/settings.json": fmt.Sprintf(settingsText, u.node.Drain, u.callsLimit()), "own/program": ""} {
+	for name, text := range map[string]string{"own/" + settingsName: fmt.Sprintf(settingsText, u.node.Drain, u.callsLimit()), "own/program": ""} {
 		err = errors.Join(err, root.RemoveAll(name), root.WriteFile(name, []byte(text), 0o700)) // the program is mounted over its file
 	}
 	return err

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -89,7 +91,10 @@ func TestRestored(t *testing.T) {
 // TestDrainNamesWhatItEnds: a background task, and a call that takes longer than the drain waits. Their sessions go on.
 func TestDrainNamesWhatItEnds(t *testing.T) {
 	c := newCluster(t, "a", "b")
-	a, b := c.start("a", func(config *node.Config) { config.Drain = 100 * time.Millisecond }), c.start("b")
+	core, logged := observer.New(zap.InfoLevel)
+	a, b := c.start("a", func(config *node.Config) {
+		config.Drain, config.Logger = 100*time.Millisecond, zap.New(core)
+	}), c.start("b")
 	k := a.attach(0)
 	k.use("1", "Bash", `{"command": "sleep 1000", "run_in_background": true}`)
 	wantStart(t, k.result("1"), "OK")
@@ -99,6 +104,17 @@ func TestDrainNamesWhatItEnds(t *testing.T) {
 	_ = k.end()
 	if err := a.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	for message, want := range map[string]map[string]any{
+		"the drain begins":    {"workspaces": int64(1)},
+		"the drain has ended": {"given_up": uint64(1), "lost": uint64(0)},
+	} {
+		lines := logged.FilterMessage(message).All()
+		for key, value := range want {
+			if len(lines) != 1 || lines[0].ContextMap()[key] != value {
+				t.Errorf("%q is logged as %v, want %s %v", message, lines, key, value)
+			}
+		}
 	}
 	task, call, _ := strings.Cut(a.Ended(), "\n")
 	if !strings.HasPrefix(task, "w of alice, session s: background task ") || !strings.HasSuffix(task, ": sleep 1000") {

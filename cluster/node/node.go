@@ -208,9 +208,23 @@ func (n *Node) SetDraining(drain bool) {
 	n.mu.Lock()
 	n.ended = nil
 	n.mu.Unlock()
-	for _, u := range n.all() {
-		n.working.Go(u.giveUp)
+	n.drain()
+}
+
+// drain has all workspaces given up, and logs the beginning and the end of that. It returns at once.
+func (n *Node) drain() {
+	begun, before, all := time.Now(), n.Counts(), n.all()
+	n.Logger.Info("the drain begins", zap.Int("workspaces", len(all)))
+	var giving sync.WaitGroup
+	for _, u := range all {
+		giving.Go(u.giveUp)
 	}
+	n.working.Go(func() {
+		giving.Wait()
+		now := n.Counts()
+		n.Logger.Info("the drain has ended", zap.Uint64("given_up", now.GivenUp-before.GivenUp), zap.Uint64("lost", now.Lost-before.Lost),
+			zap.Duration("took", time.Since(begun)))
+	})
 }
 
 // Shutdown drains the node and returns when it has no workspaces. When ctx ends before, the rest is killed, as Kill does.

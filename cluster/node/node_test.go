@@ -319,11 +319,11 @@ func TestCommandsLeadNowhere(t *testing.T) {
 	}
 	k := a.attach(0, func(o *tooldv1.Options) { o.SettingsJson = new(`{"sandbox": {"enabled": false}}`) })
 	connect := `perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new("/.toold/run/mirror"); print "read ", $s ? sysread($s, $b, 9) // "error" : "nothing", "\n"'`
-	script := "cd /.toold && " + connect + " && rm -rf settings.json state/memory && ln -s " + victim + " settings.json && ln -s " + outside + " state/memory && ls -l settings.json"
+	script := "cd /.toold && " + connect + " && rm -rf run/other state/memory && ln -s " + victim + " run/other && ln -s " + outside + " state/memory && ls -l run/other; rm -f settings.json || cat settings.json"
 	k.bash("1", "echo "+base64.StdEncoding.EncodeToString([]byte(script))+" | base64 -d | sh") // the daemon refuses what it can read
 	told := k.result("1")
 	wantStart(t, told, "OK")
-	if !strings.Contains(told, "settings.json -> "+victim) || !strings.Contains(told, "read 0") && !strings.Contains(told, "read error") {
+	if !strings.Contains(told, "run/other -> "+victim) || !strings.Contains(told, `{"drain": "5s"}`) || !strings.Contains(told, "read 0") && !strings.Contains(told, "read error") {
 		t.Errorf("the command printed %q", told)
 	}
 	a.SetDraining(true)

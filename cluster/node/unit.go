@@ -158,10 +158,10 @@ func (u *unit) start() error {
 	run := container.Own + "/run/"
 	u.container, err = container.Start(container.Config{
 		Lives: lives, Since: since, Groups: u.node.groups, Name: u.w.ID(),
-		Workspace: filepath.Join(u.at.place, "files"), Home: filepath.Join(u.at.place, "home"), Below: u.below(), Tmp: u.in("tmp"), Own: u.in("own"), Hide: u.node.Hide, Program: u.node.Program,
+		Workspace: filepath.Join(u.at.place, "files"), Home: filepath.Join(u.at.place, "home"), Below: u.below(), Tmp: u.in("tmp"), Own: u.in("own"), Fixed: []string{settingsName}, Hide: u.node.Hide, Program: u.node.Program,
 		Args: []string{
 			"serve", "--socket", run + "toold.sock", "--mirror", run + "mirror", "--state-dir", container.Own + "/state", "--root", container.Workspace,
-			"--settings", container.Own + "/settings.json", "--idle-exit", u.node.Idle.String(), "--log-format", "json",
+			"--settings", container.Own + "/" + settingsName, "--idle-exit", u.node.Idle.String(), "--log-format", "json",
 		},
 		Env: []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"},
 	}, output)

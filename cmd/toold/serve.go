@@ -240,7 +240,7 @@ func (f serving) observed(config *daemon.Config) (end func(), err error) {
 // mirrored sets the daemon's mirror to the one at a socket. After release nothing waits for it.
 func mirrored(config *daemon.Config, socket string) (release func()) {
 	client := mirror.Connect(socket)
-	config.Mirror = client.Append
+	config.Mirror, config.Node = client.Append, true
 	return client.Close
 }
 

@@ -3,6 +3,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -12,12 +13,15 @@ import (
 
 // An Advice is a change of settings by which a denied call would run, for programs.
 type Advice struct {
-	// Settings is what is to be added to File; nil: nothing is.
+	// Settings is what is to be added to File, or to the settings of the session if File is empty; nil: nothing is.
 	Settings json.RawMessage `json:"settings,omitempty"`
 	File     string          `json:"file,omitempty"`
 	// Drop are rules that are to be taken out of the files in which they stand.
 	Drop []Reason `json:"drop,omitempty"`
 }
+
+// SessionSettings is Rights.UserFile where users have no settings file of their own, as in a cluster.
+const SessionSettings = "the session's settings (options.settings_json, or --settings of \"toold run\")"
 
 // advise returns what would let a call run; nil: no settings would.
 func (r *Rights) advise(f *permission.Facts, v permission.Verdict) *Advice {
@@ -28,6 +32,9 @@ func (r *Rights) advise(f *permission.Facts, v permission.Verdict) *Advice {
 	advice := &Advice{}
 	if text := found.Settings(); text != "" {
 		advice.Settings, advice.File = json.RawMessage(text), r.UserFile
+		if r.UserFile == SessionSettings {
+			advice.File = ""
+		}
 	}
 	for _, rule := range found.Drop {
 		advice.Drop = append(advice.Drop, Reason{Rule: rule.Text, List: rule.List.String(), File: rule.Origin.File, Line: rule.Origin.Line})
@@ -48,7 +55,7 @@ func (a *Advice) Words() string {
 		steps = append(steps, fmt.Sprintf("take the rule %s out of permissions.%s in %s", g.Rule, g.List, permission.Origin{File: g.File, Line: g.Line}))
 	}
 	if a.Settings != nil {
-		steps = append(steps, fmt.Sprintf("add %s to %s", a.Settings, a.File))
+		steps = append(steps, fmt.Sprintf("add %s to %s", a.Settings, cmp.Or(a.File, SessionSettings)))
 	}
 	return "To let it run without an answer, " + strings.Join(steps, ", and ") + "."
 }

@@ -161,7 +161,7 @@ type Rights struct {
 	// Diagnosed reports whether a change of the file is followed by diagnostics of a language
 	// server; nil: none is.
 	Diagnosed func(real string) bool
-	// UserFile is the user's settings file. Modes are the permission modes that a change of it
+	// UserFile is the user's settings file, or [SessionSettings]. Modes are the permission modes that a change of it
 	// could set for the session.
 	UserFile string
 	Modes    []permission.Mode

@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/toold/toold/cluster/identity"
 	"github.com/toold/toold/cluster/members"
@@ -112,6 +115,44 @@ func TestNATSIsRefused(t *testing.T) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestExpiry: certificates are warned of in time, and the metrics have the days that are left.
+func TestExpiry(t *testing.T) {
+	id, err := identity.Load(certificates(t), identity.Node, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	users, err := id.UserTLS("", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := expiryOf(id, users)
+	for name, want := range map[string]float64{"own": 365, "authority": 3650} {
+		if days := time.Until(all[name]).Hours() / 24; len(all) != 2 || days < want-1 || days > want {
+			t.Errorf("%s expires in %v days, want %v", name, days, want)
+		}
+	}
+	now := all[ownName]
+	for before, want := range map[time.Duration]string{31 * day: "", 29*day + time.Hour: "warn own 29", -time.Second: "error own 0", -25 * time.Hour: "error own -1"} {
+		core, seen := observer.New(zap.InfoLevel)
+		all.warn(zap.New(core), now.Add(-before))
+		got := ""
+		for _, entry := range seen.All() {
+			got = fmt.Sprint(entry.Level, " ", entry.ContextMap()["certificate"], " ", entry.ContextMap()["days_left"])
+		}
+		if got != want {
+			t.Errorf("%v before: %q, want %q", before, got, want)
+		}
+	}
+	registry := prometheus.NewRegistry()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	all.watch(ctx, zap.NewNop(), registry)
+	found, err := registry.Gather()
+	if err != nil || len(found) != 1 || found[0].GetName() != "toold_cluster_certificate_days_left" || len(found[0].GetMetric()) != 2 {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 

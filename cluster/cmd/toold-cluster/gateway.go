@@ -85,6 +85,7 @@ func (f *gatewayFlags) run() error {
 	defer config.Members.Close()
 	var g *gateway.Gateway
 	registry := newRegistry(config.Members)
+	expiryOf(id, tls).watch(ctx, log, registry)
 	config.Ended = gatewayMetrics(registry, func() *gateway.Gateway { return g })
 	if err := f.patiently(ctx, log, "open the index of sessions", func(try context.Context) (err error) { g, err = gateway.New(try, config); return err }); err != nil {
 		return err
@@ -96,7 +97,9 @@ func (f *gatewayFlags) run() error {
 	}
 	defer noMetrics()
 	log.Info("listening", zap.String("gateway", f.name), zap.Stringer("address", listener.Addr()))
-	return serveUntil(ctx, again, g, listener)
+	err = serveUntil(ctx, again, g, listener)
+	log.Info("the gateway ends", zap.NamedError("reason", context.Cause(ctx)))
+	return err
 }
 
 // serveUntil serves until ctx ends, and then until clients have had time to attach elsewhere, or again is closed.

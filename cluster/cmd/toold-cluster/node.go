@@ -211,6 +211,7 @@ func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id
 ) error {
 	registry, address := newRegistry(view), f.address(listener)
 	nodeMetrics(registry, n)
+	expiryOf(id, nil).watch(ctx, log, registry)
 	noMetrics, err := serveMetrics(log, f.metrics, registry)
 	if err != nil {
 		return err
@@ -259,6 +260,7 @@ func serveNode[Signal any](ctx context.Context, n *node.Node, server *grpc.Serve
 			n.Kill()
 			return err
 		case <-ctx.Done():
+			n.Logger.Info("the node is to end, and is drained first", zap.NamedError("reason", context.Cause(ctx)))
 			ending, now := context.WithCancel(context.Background())
 			defer now()
 			go func() {

@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,16 +15,19 @@ import (
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 )
 
-// PeerWords names who uses a session.
+// PeerWords names who uses a session. Of a session in a cluster only the client is known.
 func PeerWords(p *tooldv1.Peer) string {
-	text := fmt.Sprintf("user %d", p.GetUid())
-	if who := p.GetPrincipal(); who != "" && !strings.HasPrefix(who, "uid:") {
-		text = VisibleLine(who)
+	var parts []string
+	switch who := p.GetPrincipal(); {
+	case who != "" && !strings.HasPrefix(who, "uid:"):
+		parts = append(parts, VisibleLine(who))
+	case who != "" || p.GetUid() != 0:
+		parts = append(parts, fmt.Sprintf("user %d", p.GetUid()))
 	}
 	if name := p.GetClientName(); name != "" {
-		text += ", " + VisibleLine(strings.TrimSpace(name+" "+p.GetClientVersion()))
+		parts = append(parts, VisibleLine(strings.TrimSpace(name+" "+p.GetClientVersion())))
 	}
-	return text
+	return cmp.Or(strings.Join(parts, ", "), "a client")
 }
 
 // ModeName returns the name of a permission mode, as settings have it.
