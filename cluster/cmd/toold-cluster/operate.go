@@ -120,8 +120,8 @@ func (a *admin) with(do func(ctx context.Context, config members.Config, view *m
 
 // unanswered returns an error of the first request to NATS, with why.
 func (a *admin) unanswered(err error) error {
-	if explained := a.explain(err); explained != err {
-		return explained
+	if a.link.why() != nil {
+		return a.explain(err)
 	}
 	return fmt.Errorf("NATS at %s does not answer: %w", a.nats, err)
 }
