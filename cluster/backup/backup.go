@@ -31,7 +31,7 @@ type Place struct {
 var ErrExists = errors.New("it has the workspace already")
 
 // ErrDeleted is returned for a workspace that was deleted in the other place, whose name is not free.
-var ErrDeleted = errors.New("it was deleted there, and its name is not free: after \"toold-cluster delete --reuse\" of it, restore brings it back")
+var ErrDeleted = errors.New("it was deleted in this cluster, and its name is not free: after \"toold-cluster delete --reuse\" of it, restore brings it back")
 
 // tries is how often a workspace is read that is in use: a snapshot may be replaced, and with it deleted, after the log was read.
 const tries = 5

@@ -72,6 +72,9 @@ type Fenced struct {
 }
 
 func (e *Fenced) Error() string {
+	if e.Deleted() {
+		return "the workspace was deleted"
+	}
 	text := fmt.Sprintf("the workspace is owned by %q in epoch %d", e.Owner, e.Epoch)
 	if e.Diverged {
 		text += ", and the log has lost what it had acknowledged to the owner before"

@@ -199,7 +199,11 @@ func (s *app) tellTurn(c *turn.Turn, format dialect.Format, form string) error {
 		}
 	}
 	if !c.Prompter.Asks() && c.State.Ended("cannot_ask") {
-		s.Say("nobody could be asked: run it on a terminal, put a rule into your settings (\"toold explain\" names those that would do), or choose another --mode")
+		where := "put a rule into your settings"
+		if s.daemon.Remote.Address != "" { // where this machine's settings do not count
+			where = "name a file that has a rule with --settings"
+		}
+		s.Say("nobody could be asked: run it on a terminal, %s (\"toold explain\" names those that would do), or choose another --mode", where)
 	}
 	if err := s.tellEnd(c.End, form); err != nil {
 		return err

@@ -123,7 +123,10 @@ func (a *admin) unanswered(err error) error {
 	if a.link.why() != nil {
 		return a.explain(err)
 	}
-	return fmt.Errorf("NATS at %s does not answer: %w", a.nats, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("NATS at %s is reached, but its JetStream does not answer, which needs more than half of the servers: %w", a.nats, err)
+	}
+	return fmt.Errorf("NATS at %s does not answer as it should: %w", a.nats, err)
 }
 
 func nodesCommand() *cobra.Command {
