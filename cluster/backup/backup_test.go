@@ -8,7 +8,6 @@ import (
 	"iter"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toold/toold/cluster/lease"
 	"github.com/toold/toold/cluster/log"
@@ -157,9 +156,9 @@ func TestRestoreOfADeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := cluster
-	broken.Log = &brokenLog{Log: cluster.Log, left: 3}
-	limited, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // a lease waits for its log
+	limited, cancel := context.WithCancel(t.Context()) // a lease waits for its log
 	defer cancel()
+	broken.Log = &brokenLog{Log: cluster.Log, left: 3, then: cancel}
 	if err := Restore(limited, w, kept, broken); err == nil {
 		t.Error("it did not break off")
 	}
@@ -218,14 +217,18 @@ func (e *elsewhereLog) Read(ctx context.Context, w log.Workspace, from log.Pos) 
 	return func(yield func(log.Segment, error) bool) { yield(log.Segment{}, log.ErrElsewhere) }
 }
 
-// A brokenLog takes only so many segments.
+// A brokenLog takes only so many segments, and calls then with the first one that it refuses.
 type brokenLog struct {
 	log.Log
 	left int
+	then func() // nil: nothing is called
 }
 
 func (b *brokenLog) Append(ctx context.Context, w log.Workspace, prev log.Pos, data []byte) (log.Pos, error) {
 	if b.left--; b.left < 0 {
+		if b.then != nil {
+			b.then()
+		}
 		return 0, errors.New("the log is broken")
 	}
 	return b.Log.Append(ctx, w, prev, data)
