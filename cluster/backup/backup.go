@@ -56,16 +56,26 @@ const restoring = "restoring"
 
 // Restore copies a workspace to a cluster that has none of it, or has deleted it and freed its name, and marks it as older than what
 // clients may have seen. It returns an [ErrExists] for a workspace that the cluster has otherwise than by a Restore that broke off,
-// and an [ErrDeleted] for one whose name is not free.
+// and an [ErrDeleted] for one whose name is not free. Of a workspace that had been deleted before the copy was made, the deletion
+// is restored where the cluster has nothing of the workspace.
 func Restore(ctx context.Context, w log.Workspace, from, to Place) error {
+	source, err := lease.Open(ctx, lease.Store{Log: from.Log}, w)
+	if err != nil {
+		return err
+	}
 	view, err := lease.Open(ctx, lease.Store{Log: to.Log}, w)
 	if err != nil {
 		return err
 	}
-	if view.Restored() {
-		return nil // by an earlier call
-	}
 	own := objects.Below(to.Objects, w.ID()+"/")
+	switch {
+	case view.Restored(): // by an earlier call
+		return own.Delete(ctx, restoring)
+	case source.IsNew() || source.Deleted() && view.Epoch() > 0: // there is nothing to restore
+		return nil
+	case source.Deleted(): // which its clients are to know
+		return Copy(ctx, w, from, to)
+	}
 	if view.IsNew() {
 		err = own.Put(ctx, restoring, strings.NewReader(restoring))
 	} else if begun, failed := own.Get(ctx, restoring); failed == nil {
@@ -86,11 +96,18 @@ func Restore(ctx context.Context, w log.Workspace, from, to Place) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(lease.Restored(ctx, lease.Store{Log: to.Log}, w), own.Delete(ctx, restoring))
+	if err := lease.Restored(ctx, lease.Store{Log: to.Log}, w); err != nil {
+		return err
+	}
+	return own.Delete(ctx, restoring)
 }
 
 // rebuild is Copy to a log that has segments already, of a workspace that was deleted.
 func rebuild(ctx context.Context, w log.Workspace, from, to Place) error {
+	store := lease.Store{Log: to.Log, Blobs: payloads(objects.Below(to.Objects, w.ID()+"/"))}
+	if err := lease.Reserve(ctx, store, w); err != nil {
+		return exists(err)
+	}
 	if _, err := copyObjects(ctx, w, from, to); err != nil {
 		return err
 	}
@@ -98,7 +115,15 @@ func rebuild(ctx context.Context, w log.Workspace, from, to Place) error {
 	if err != nil {
 		return err
 	}
-	return lease.Rebuild(ctx, lease.Store{Log: to.Log, Blobs: payloads(objects.Below(to.Objects, w.ID()+"/"))}, w, view)
+	return exists(lease.Rebuild(ctx, store, w, view))
+}
+
+// exists returns an [ErrExists] for the lease's.
+func exists(err error) error {
+	if errors.Is(err, lease.ErrExists) {
+		return ErrExists
+	}
+	return err
 }
 
 // copyObjects returns the log, whose objects it has copied.

@@ -190,6 +190,77 @@ func TestRestoreOfADeleted(t *testing.T) {
 	}
 }
 
+// TestRestoreOfAUsed: a workspace that a node begins after Restore has looked is left to the node, wherever Restore is by then.
+func TestRestoreOfAUsed(t *testing.T) {
+	for first := range 3 { // the mark, then each object
+		cluster, kept := newPlace(t), newPlace(t)
+		fill(t, cluster)
+		err := errors.Join(Copy(t.Context(), w, cluster, kept), lease.Delete(t.Context(), cluster.store(), w), lease.Renew(t.Context(), cluster.store(), w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var node *lease.Lease
+		watched := cluster
+		watched.Objects = &watchedStore{cluster.Objects, first, func() {
+			view, err := lease.Open(t.Context(), cluster.store(), w)
+			if err == nil && view.Deleted() {
+				return // as a node does
+			}
+			if err == nil {
+				node, err = view.Take(t.Context(), "b")
+			}
+			if err = errors.Join(err, node.Append(t.Context(), []byte("new"))); err != nil {
+				t.Error(err)
+			}
+		}}
+		err = Restore(t.Context(), w, kept, watched)
+		if node == nil && err != nil || node != nil && (!errors.Is(err, ErrExists) || node.Append(t.Context(), []byte("more")) != nil) {
+			t.Errorf("before object %d the node has taken %v, and the error is %v", first, node != nil, err)
+		}
+		if (first == 0) != (node != nil) {
+			t.Errorf("before object %d the node has taken %v", first, node != nil)
+		}
+	}
+}
+
+// A watchedStore calls something before it stores an object for that time.
+type watchedStore struct {
+	objects.Store
+	left int
+	then func()
+}
+
+func (s *watchedStore) Put(ctx context.Context, name string, r io.Reader) error {
+	if s.left--; s.left == -1 {
+		s.then()
+	}
+	return s.Store.Put(ctx, name, r)
+}
+
+// TestRestoreOfADeletion: a backup of a workspace that had been deleted brings back the deletion, and nothing else.
+func TestRestoreOfADeletion(t *testing.T) {
+	cluster, kept, fresh := newPlace(t), newPlace(t), newPlace(t)
+	fill(t, cluster)
+	if err := errors.Join(lease.Delete(t.Context(), cluster.store(), w), Copy(t.Context(), w, cluster, kept)); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []Place{cluster, fresh} {
+		if err := Restore(t.Context(), w, kept, to); err != nil {
+			t.Errorf("the error is %v", err)
+		}
+		if view, err := lease.Open(t.Context(), to.store(), w); err != nil || !view.Deleted() {
+			t.Errorf("it is not deleted any more (%v)", err)
+		}
+	}
+	if err := lease.Renew(t.Context(), cluster.store(), w); err != nil {
+		t.Fatal(err)
+	}
+	err := Restore(t.Context(), w, kept, cluster)
+	if view, failed := lease.Open(t.Context(), cluster.store(), w); err != nil || failed != nil || !view.IsNew() {
+		t.Errorf("a name that is free again is taken (%v, %v)", err, failed)
+	}
+}
+
 // TestCopyElsewhere: a log whose copies differ is read until one has everything.
 func TestCopyElsewhere(t *testing.T) {
 	cluster, kept := newPlace(t), newPlace(t)

@@ -57,7 +57,7 @@ func NameOf(segment []byte) (log.Workspace, bool) {
 // Restored marks a log that was copied from a backup as older than what clients may have seen: the next owner finds it
 // diverged. Files that a node has kept are not those of the log any more.
 func Restored(ctx context.Context, store Store, w log.Workspace) error {
-	return act(ctx, store, w, restorer, func(l *Lease) error {
+	return act(ctx, store, w, restorer, func(_ *View, l *Lease) error {
 		gap := sha256.Sum256(newID())
 		l.writer.previous = gap[:] // follows nothing that the log has
 		return l.do(ctx, func() { l.chain.add(l.writer.owned(false)) })
@@ -67,7 +67,7 @@ func Restored(ctx context.Context, store Store, w log.Workspace) error {
 // Delete replaces a workspace's log by a mark, which stays so that the owner of before is fenced, whenever it appends again. The mark
 // has whether the workspace had strict effects.
 func Delete(ctx context.Context, store Store, w log.Workspace) error {
-	return act(ctx, store, w, deleter, func(l *Lease) error {
+	return act(ctx, store, w, deleter, func(_ *View, l *Lease) error {
 		l.writer.snapshot, l.writer.creation = nil, Creation{StrictEffects: l.writer.creation.GetStrictEffects()}.encode()
 		err := l.do(ctx, func() { l.chain.add(l.writer.owned(true)) })
 		return errors.Join(err, l.Base(ctx))
@@ -76,14 +76,29 @@ func Delete(ctx context.Context, store Store, w log.Workspace) error {
 
 // Renew lets a workspace that was deleted be taken over again, as an empty one.
 func Renew(ctx context.Context, store Store, w log.Workspace) error {
-	return act(ctx, store, w, renewer, func(l *Lease) error {
+	return act(ctx, store, w, renewer, func(_ *View, l *Lease) error {
 		l.writer.creation = nil
 		return l.do(ctx, func() { l.chain.add(l.writer.owned(false)) })
 	})
 }
 
-// Rebuild replaces the log of a workspace by what a view of another log has, and leaves it deleted until [Restored]: so no node
-// takes over what was rebuilt in part. A Rebuild that broke off is repeated.
+// Reserve marks a workspace as deleted of which there is nothing, so that no node begins it before a [Rebuild]. One that is deleted is
+// left as it is. The error is [ErrExists] if a node has begun it.
+func Reserve(ctx context.Context, store Store, w log.Workspace) error {
+	return act(ctx, store, w, deleter, func(v *View, l *Lease) error {
+		if v.Deleted() {
+			return nil
+		}
+		if !v.IsNew() {
+			return ErrExists
+		}
+		return l.do(ctx, func() { l.chain.add(l.writer.owned(true)) })
+	})
+}
+
+// Rebuild replaces the log of a workspace, of which there is nothing or which was deleted, by what a view of another log has, and leaves it
+// deleted until [Restored]: so no node takes over what was rebuilt in part. A Rebuild that broke off is repeated. The error is [ErrExists]
+// if a node has begun the workspace. Of two at once for one workspace each fences the other, until one has come to its end.
 func Rebuild(ctx context.Context, store Store, w log.Workspace, from *View) error {
 	var all []Payload
 	for p, err := range from.Payloads(ctx) {
@@ -92,7 +107,10 @@ func Rebuild(ctx context.Context, store Store, w log.Workspace, from *View) erro
 		}
 		all = append(all, p)
 	}
-	return act(ctx, store, w, deleter, func(l *Lease) error {
+	return act(ctx, store, w, deleter, func(v *View, l *Lease) error {
+		if !v.IsNew() && !v.Deleted() {
+			return ErrExists
+		}
 		l.writer.snapshot, l.writer.creation = nil, from.reader.creation
 		if err := l.do(ctx, func() { l.chain.add(l.writer.owned(true)) }); err != nil {
 			return err
@@ -101,7 +119,7 @@ func Rebuild(ctx context.Context, store Store, w log.Workspace, from *View) erro
 	})
 }
 
-// refill appends payloads with the numbers that they have in a view, the snapshot of the view between them.
+// refill appends the payloads of a view, numbered on from the first one's number there, and its snapshot between them.
 func (l *Lease) refill(ctx context.Context, all []Payload, from *View) error {
 	var base [][]byte
 	first := from.Count()
@@ -137,7 +155,7 @@ func (l *Lease) refill(ctx context.Context, all []Payload, from *View) error {
 }
 
 // act does something as an owner that is no node, and gives the workspace up. The log has the workspace.
-func act(ctx context.Context, store Store, w log.Workspace, owner string, do func(*Lease) error) error {
+func act(ctx context.Context, store Store, w log.Workspace, owner string, do func(*View, *Lease) error) error {
 	for {
 		v, err := Open(ctx, store, w)
 		if err != nil {
@@ -147,7 +165,7 @@ func act(ctx context.Context, store Store, w log.Workspace, owner string, do fun
 			return ErrNone
 		}
 		l := &Lease{store: v.store, w: v.w, turn: make(chan struct{}, 1), chain: v.reader.chain(), writer: v.reader.writer(owner, newID), blobs: map[[sha256.Size]byte]bool{}}
-		if err := do(l); err != nil {
+		if err := do(v, l); err != nil {
 			if _, outdated := errors.AsType[*Fenced](err); outdated { // the log has grown meanwhile
 				continue
 			}
