@@ -245,7 +245,7 @@ func (d *Daemon) Serve(listeners ...net.Listener) error {
 		go func() {
 			err := d.server.Serve(listener)
 			switch {
-			case errors.Is(err, net.ErrClosed): // in favour of the next program
+			case d.endpoints.hasLeft(): // which has closed it
 				<-d.life.ending
 				err = nil
 			case errors.Is(err, grpc.ErrServerStopped): // the end of the daemon has overtaken it

@@ -98,6 +98,12 @@ type toolsChanged struct {
 	Removed  []string `json:"removed"`
 }
 
+// announced is what clients were told of a session's tools.
+type announced struct {
+	revision string // empty: they were told nothing yet
+	names    []string
+}
+
 // announceTools notifies clients if the session's tools have changed since the last notice. It must
 // not be called inside an update.
 //
@@ -117,12 +123,12 @@ func (h *toolHost) announce() {
 	options := view(h.s, func(its *state) *tooldv1.Options { return its.options })
 	now := h.refreshedPool(options)
 	h.s.update(func(its *state) {
-		before := its.toolset.announced
-		its.toolset.announced = now
-		if before == nil || before.Revision == now.Revision || its.stopping {
+		before, is := its.toolset.announced, now.Names()
+		its.toolset.announced = announced{now.Revision, is}
+		if before.revision == "" || before.revision == now.Revision || its.stopping {
 			return
 		}
-		is, were := now.Names(), before.Names()
+		were := before.names
 		details := toolsChanged{now.Revision, without(is, were), without(were, is)}
 		its.ledger.append(entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
 	})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/daemon/pool"
 	"github.com/toold/toold/daemon/quota"
 	"github.com/toold/toold/daemon/sealed"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
@@ -46,8 +45,8 @@ type resting struct {
 	canAsk    bool
 	proposed  map[string]bool
 	mentioned map[string]bool
-	announced *pool.Pool // what clients were told of its tools; shared by sessions of the same tools
-	open      *openWork  // from the program before; nil: nothing is under way
+	announced announced
+	open      *openWork // from the program before; nil: nothing is under way
 }
 
 // restsIn returns how long it is until the session may rest, or is to be looked at again for that; 0:
@@ -220,7 +219,7 @@ func (x *sessionSet) wakeLocked(r *resting, why reason) (*session, error) {
 		its.used, its.shell.vars = r.used, its.shell.vars.withClient(env)
 		its.clients.owner, its.clients.info, its.clients.peer, its.clients.detached = r.owner, r.client, r.peer, r.detached
 		its.questions.canAsk, its.questions.proposed, its.shell.mentioned = r.canAsk, r.proposed, r.mentioned
-		its.toolset.announced, its.toolset.offered = r.announced, r.announced != nil
+		its.toolset.announced, its.toolset.offered = r.announced, r.announced.revision != ""
 		s.account.Restore(quota.Options, optionBytes(its.options, env))
 	})
 	if r.open != nil {

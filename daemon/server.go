@@ -215,6 +215,7 @@ type endpoints struct {
 	listeners []*tooldv1.Listener // none before Serve
 	sockets   []*access.Socket    // those that are Unix sockets
 	tcp       []*access.TCPListener
+	left      bool // the listeners were closed in favour of the next program
 }
 
 // listenOn notes where the daemon listens, for its clients and in the lock of the state directory.

@@ -19,7 +19,6 @@ import (
 	"github.com/toold/toold/daemon/access"
 	"github.com/toold/toold/daemon/convert"
 	"github.com/toold/toold/daemon/journal"
-	"github.com/toold/toold/daemon/pool"
 	tooldv1 "github.com/toold/toold/gen/toold/v1"
 	"github.com/toold/toold/scheduler/hook"
 	"github.com/toold/toold/scheduler/pipeline"
@@ -95,9 +94,9 @@ type clients struct {
 type toolset struct {
 	clientTools map[string][]*clientTool // tools that clients run, by name, the newest last
 	dynamic     *dynamicTools
-	announced   *pool.Pool // what clients were told of its tools last; nil: nothing yet
-	serving     bool       // MCP servers are served
-	offered     bool       // a client may know the tools, so that it is told of changes
+	announced   announced // what clients were told of its tools last
+	serving     bool      // MCP servers are served
+	offered     bool      // a client may know the tools, so that it is told of changes
 }
 
 // A shell is what one call leaves to the next, as in a terminal.

@@ -298,10 +298,18 @@ func (e *endpoints) pass() (passed access.Passed, err error) {
 	return passed, nil
 }
 
+// hasLeft reports whether the listeners were closed by leave.
+func (e *endpoints) hasLeft() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.left
+}
+
 // leave ends the listeners of this program. Their sockets stay for the next one, which accepts those who connect meanwhile.
 func (e *endpoints) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.left = true
 	for _, socket := range e.sockets {
 		socket.Leave()
 		_ = socket.Close() // an error is about descriptors that go away with the program

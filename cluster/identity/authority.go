@@ -154,7 +154,10 @@ func makeAuthority(certFile, keyFile string) error {
 // issue writes the subject's certificate and key.
 func (s Subject) issue(dir string, authority tls.Certificate) error {
 	template := newTemplate(s.Name, certificateLife)
-	if until := authority.Leaf.NotAfter; until.Before(template.NotAfter) {
+	switch until := authority.Leaf.NotAfter; {
+	case until.Before(time.Now()):
+		return fmt.Errorf("the authority has expired on %s: make another one in another directory, and certificates for all", until.Format(time.DateOnly))
+	case until.Before(template.NotAfter):
 		template.NotAfter = until
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature

@@ -1,10 +1,12 @@
 package identity
 
 import (
+	"crypto/x509"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestInitKeeps: what cannot be kept is named with what to do, and the others are made.
@@ -44,5 +46,19 @@ func TestInitKeeps(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ca-key.pem")); err == nil {
 		t.Error("a key was made for an authority that exists")
+	}
+}
+
+// TestInitOfAnExpired: an authority that has expired makes no certificates: no program would accept them.
+func TestInitOfAnExpired(t *testing.T) {
+	dir := t.TempDir()
+	template := newTemplate("toold cluster", -time.Hour)
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	if err := sign(template, nil, filepath.Join(dir, authorityFile), filepath.Join(dir, authorityKeyFile)); err != nil {
+		t.Fatal(err)
+	}
+	issued, err := Init(dir, Subject{Role: Node, Name: "a"})
+	if err == nil || !strings.Contains(err.Error(), "the authority has expired") || len(issued) != 1 {
+		t.Errorf("%v, %v", issued, err)
 	}
 }

@@ -88,7 +88,7 @@ type Identity struct {
 
 	pair  tls.Certificate
 	roots *x509.CertPool // the cluster's authority
-	until time.Time      // when that expires
+	until time.Time      // when the first certificate of that expires
 }
 
 // Expiry returns when the certificate and that of the cluster's authority expire.
@@ -109,11 +109,7 @@ func Load(dir string, role Role, name string) (*Identity, error) {
 	if !roots.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("%s holds no certificate", filepath.Join(dir, authorityFile))
 	}
-	block, _ := pem.Decode(authority)
-	root, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("the cluster's authority: %w", err)
-	}
+	until := firstExpiry(authority)
 	cert, key := subject.files(dir)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -123,7 +119,18 @@ func Load(dir string, role Role, name string) (*Identity, error) {
 	if err != nil || found.Role != role || found.Name != name {
 		return nil, fmt.Errorf("%s is not a certificate of %s", cert, subject)
 	}
-	return &Identity{Subject: found, pair: pair, roots: roots, until: root.NotAfter}, nil
+	return &Identity{Subject: found, pair: pair, roots: roots, until: until}, nil
+}
+
+// firstExpiry returns when the first of the certificates in a PEM file expires. What is none is passed over, as by a pool.
+func firstExpiry(file []byte) (until time.Time) {
+	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && (until.IsZero() || cert.NotAfter.Before(until)) {
+			until = cert.NotAfter
+		}
+	}
+	return until
 }
 
 // ServerTLS returns the configuration of a server that accepts only the

@@ -44,12 +44,12 @@ type Users struct {
 	path   string
 	report func(error)
 
-	mu     sync.Mutex                   // guards the rest
-	names  map[[sha256.Size]byte]string // by the token's hash; never modified
-	broken error                        // why the file cannot be used
-	told   string                       // what was reported last
-	stat   os.FileInfo
-	read   time.Time
+	mu       sync.Mutex                   // guards the rest
+	names    map[[sha256.Size]byte]string // by the token's hash; never modified
+	broken   error                        // why the file cannot be used
+	reported string                       // what was reported last
+	stat     os.FileInfo
+	read     time.Time
 }
 
 // A TokenFileError is why a token file is not used.
@@ -79,12 +79,12 @@ func OpenUsers(path string, report func(error)) (*Users, error) {
 	}
 	wrong := u.refresh()
 	if u.broken == nil {
-		u.tell(wrong)
+		u.reportOnce(wrong)
 	}
 	return u, u.broken
 }
 
-// errName is why a token has no user.
+// errName is why a name cannot be that of a user.
 var errName = errors.New("a name is 1 to 64 letters, digits and . _ @ -")
 
 // NewToken returns a token for a user, and the line of the token file for it.
@@ -142,7 +142,7 @@ func (u *Users) find(secret string) (string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.path != "" && u.changed() {
-		u.tell(u.refresh())
+		u.reportOnce(u.refresh())
 	}
 	return u.names[hash], u.broken
 }
@@ -166,16 +166,16 @@ func (u *Users) refresh() (wrong error) {
 	return wrong
 }
 
-// tell reports what is wrong, unless it was reported last.
-func (u *Users) tell(wrong error) {
+// reportOnce reports what is wrong, unless it was reported last.
+func (u *Users) reportOnce(wrong error) {
 	text := ""
 	if wrong != nil {
 		text = wrong.Error()
 	}
-	if text != u.told && wrong != nil && u.report != nil {
+	if text != u.reported && wrong != nil && u.report != nil {
 		u.report(wrong)
 	}
-	u.told = text
+	u.reported = text
 }
 
 // readTokens reads a file that no other user can write.

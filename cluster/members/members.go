@@ -193,14 +193,17 @@ func (m *Members) untilSilent() time.Duration {
 // askSilent asks each node that was not heard, and returns when all have answered
 // or the time is over. No node is suspect before it was asked.
 func (m *Members) askSilent(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, m.config.Every)
+	asking, cancel := context.WithTimeout(ctx, m.config.Every)
 	defer cancel()
 	var asked sync.WaitGroup
 	for _, node := range m.silent() {
 		asked.Go(func() {
 			err := errNoPing
 			if m.config.Ping != nil {
-				err = m.config.Ping(ctx, node)
+				err = m.config.Ping(asking, node)
+			}
+			if ctx.Err() != nil { // the view is closed, which is no answer
+				return
 			}
 			if m.conclude(node.Name, err == nil) && m.config.Suspected != nil {
 				m.config.Suspected(node, err)

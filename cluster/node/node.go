@@ -131,7 +131,7 @@ func Open(config Config) (*Node, error) {
 		return nil, err
 	}
 	n.claimed = claimed
-	if err := n.try(); err != nil {
+	if err := n.prepare(); err != nil {
 		return nil, errors.Join(err, claimed.Close())
 	}
 	n.lost, n.lose = context.WithCancel(context.Background())
@@ -139,8 +139,8 @@ func Open(config Config) (*Node, error) {
 	return n, nil
 }
 
-// try makes the control groups, and runs the program once.
-func (n *Node) try() error {
+// prepare makes the control groups, and runs the program once.
+func (n *Node) prepare() error {
 	if n.Limits != (container.Limits{}) {
 		var err error
 		if n.groups, err = container.OpenGroups("/", n.Limits); err != nil {

@@ -78,7 +78,7 @@ func (s *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Tell whether a daemon runs, and what it does",
-		Long: "Tells whether a daemon runs, and what it does. It starts none: exit code 3 says that there is none.\n" +
+		Long: "Reports whether a daemon runs, and what it does. It starts none: exit code 3 means that there is none.\n" +
 			"With --address it asks a daemon elsewhere, or a gateway of a cluster, which lists the user's sessions in all workspaces.",
 		Example: "  toold status\n  toold status --json",
 		Args:    cobra.NoArgs,

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,8 +39,8 @@ func expiryOf(id *identity.Identity, users *tls.Config) expiry {
 	return all
 }
 
-// watch warns of what expires soon until ctx ends, and has the metrics tell how many days are left.
-func (e expiry) watch(ctx context.Context, log *zap.Logger, r *prometheus.Registry) {
+// watch warns of what expires soon until end is called, and reports in the metrics how many days are left.
+func (e expiry) watch(log *zap.Logger, r *prometheus.Registry) (end func()) {
 	for name, until := range e {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "toold_cluster_certificate_days_left", Help: "In how many days a certificate expires; negative: it has expired.",
@@ -47,18 +48,21 @@ func (e expiry) watch(ctx context.Context, log *zap.Logger, r *prometheus.Regist
 		}, func() float64 { return time.Until(until).Hours() / day.Hours() }))
 	}
 	e.warn(log, time.Now())
-	go func() {
-		looks := time.NewTicker(lookAtExpiry)
-		defer looks.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticks := time.NewTicker(lookAtExpiry)
+		defer ticks.Stop()
 		for {
 			select {
-			case now := <-looks.C:
+			case now := <-ticks.C:
 				e.warn(log, now)
 			case <-ctx.Done():
 				return
 			}
 		}
-	}()
+	})
+	return func() { cancel(); watching.Wait() }
 }
 
 // warn logs what expires soon or has expired.

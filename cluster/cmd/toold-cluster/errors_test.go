@@ -78,7 +78,7 @@ func secured(t *testing.T, certs string) (url string) {
 	return s.ClientURL()
 }
 
-// TestNATSIsRefused: what waits for NATS says why it cannot be reached, and not only that time is over.
+// TestNATSIsRefused: what waits for NATS reports why it cannot be reached, and not only that time is over.
 func TestNATSIsRefused(t *testing.T) {
 	own, other := certificates(t), certificates(t)
 	address := strings.TrimPrefix(strings.TrimPrefix(secured(t, own), "tls://"), "nats://")
@@ -147,9 +147,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	registry := prometheus.NewRegistry()
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	all.watch(ctx, zap.NewNop(), registry)
+	defer all.watch(zap.NewNop(), registry)()
 	found, err := registry.Gather()
 	if err != nil || len(found) != 1 || found[0].GetName() != "toold_cluster_certificate_days_left" || len(found[0].GetMetric()) != 2 {
 		t.Errorf("%v, %v", found, err)

@@ -85,7 +85,7 @@ func (f *gatewayFlags) run() error {
 	defer config.Members.Close()
 	var g *gateway.Gateway
 	registry := newRegistry(config.Members)
-	expiryOf(id, tls).watch(ctx, log, registry)
+	defer expiryOf(id, tls).watch(log, registry)()
 	config.Ended = gatewayMetrics(registry, func() *gateway.Gateway { return g })
 	if err := f.patiently(ctx, log, "open the index of sessions", func(try context.Context) (err error) { g, err = gateway.New(try, config); return err }); err != nil {
 		return err

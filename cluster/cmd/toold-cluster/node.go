@@ -178,6 +178,7 @@ func (f *nodeFlags) run() error {
 	if err != nil {
 		return err
 	}
+	defer n.Kill() // of which nothing is left after a Shutdown
 	return f.serve(ctx, log, n, id, listener, view, config, again)
 }
 
@@ -211,7 +212,7 @@ func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id
 ) error {
 	registry, address := newRegistry(view), f.address(listener)
 	nodeMetrics(registry, n)
-	expiryOf(id, nil).watch(ctx, log, registry)
+	defer expiryOf(id, nil).watch(log, registry)()
 	noMetrics, err := serveMetrics(log, f.metrics, registry)
 	if err != nil {
 		return err
@@ -219,7 +220,6 @@ func (f *nodeFlags) serve(ctx context.Context, log *zap.Logger, n *node.Node, id
 	defer noMetrics()
 	// This comes last: from now on gateways send requests.
 	if err := f.register(ctx, log, config, view, address); err != nil {
-		n.Kill()
 		return err
 	}
 	n.SetDraining(view.DrainWanted(f.name))
