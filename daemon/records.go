@@ -301,7 +301,11 @@ func (at *attachments) missed(after uint64) (warnings []settings.Warning) {
 // unseen returns a warning for each open turn, for a client that has not asked for the records that there are.
 func (its *state) unseen() (warnings []settings.Warning) {
 	for _, t := range its.ledger.openTurns() {
-		warnings = append(warnings, inDaemon(fmt.Sprintf("The turn %q is open, and what there is of it so far is not sent: attach with after_seq to receive it.", t.id)))
+		what := "A turn"
+		if t.id != "" {
+			what = fmt.Sprintf("The turn %q", t.id)
+		}
+		warnings = append(warnings, inDaemon(what+" is open, and what there is of it so far is not sent: attach with after_seq to receive it."))
 	}
 	return warnings
 }

@@ -17,6 +17,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -102,6 +103,9 @@ func Load(dir string, role Role, name string) (*Identity, error) {
 		return nil, err
 	}
 	authority, err := os.ReadFile(filepath.Join(dir, authorityFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no directory with the cluster's certificates, which --certs names: %w", dir, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's authority: %w", err)
 	}

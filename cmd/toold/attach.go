@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +55,9 @@ func (s *app) watch(ctx context.Context, l *toold.Conn, request *tooldv1.WatchRe
 	w := watching{app: s, session: request.GetSessionId(), prompter: p, out: terminal.Open(s.Stdout)}
 	defer func() {
 		p.Close()
-		err = errors.Join(err, w.flush())
+		if failed := w.flush(); err == nil {
+			err = failed
+		}
 	}()
 	request.Answers = p.Asks()
 	ctx, cancel := context.WithCancel(ctx)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -73,7 +74,9 @@ func backupCommand() *cobra.Command {
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		return a.withStores(cmd.Context(), func(js jetstream.JetStream, place backup.Place) error {
-			if err := os.Mkdir(args[0], 0o700); err != nil {
+			if err := os.Mkdir(args[0], 0o700); errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s exists: name a directory that does not, which is made", args[0])
+			} else if err != nil {
 				return err
 			}
 			target, kept, err := openBackup(args[0])
@@ -119,10 +122,17 @@ func restoreCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = kept.Close() }()
+			left := 0
 			n, err := copyAll(cmd.Context(), kept.Workspaces(), func(w log.Workspace) error {
-				return backup.Restore(cmd.Context(), w, source, place)
+				err := backup.Restore(cmd.Context(), w, source, place)
+				if errors.Is(err, backup.ErrExists) {
+					left++
+					fmt.Fprintf(cmd.OutOrStdout(), "the workspace %q of %q is left as it is: the cluster has it already\n", w.Name, w.Principal)
+					return nil
+				}
+				return err
 			})
-			fmt.Fprintf(cmd.OutOrStdout(), "%d workspaces\n", n)
+			fmt.Fprintf(cmd.OutOrStdout(), "%d workspaces\n", n-left)
 			_, named := snapshot.CopyNamed(cmd.Context(), source.Objects, place.Objects)
 			return errors.Join(err, named, a.importIndex(cmd.Context(), js, filepath.Join(args[0], backupIndex)))
 		})

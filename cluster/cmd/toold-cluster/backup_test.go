@@ -73,9 +73,8 @@ func TestBackup(t *testing.T) {
 	o.fromSnapshot("golden")
 	agent = o.user() // the session is found by its name
 	agent.run("3", "cat runs; echo lines: $(wc -l <runs)", "lines: 1")
-	again := exec.Command(o.program, append([]string{"restore", dir}, o.flags("restore")...)...)
-	if text, err := again.CombinedOutput(); err == nil || !strings.Contains(string(text), `"project" of "token:alice": it has the workspace already`) {
-		t.Errorf("restore again: %v\n%s", err, text)
+	if told := o.run("restore", dir); !strings.Contains(told, `the workspace "project" of "token:alice" is left as it is`) || !strings.HasSuffix(told, "\n0 workspaces\n") {
+		t.Errorf("restore again: %q", told)
 	}
 	o.deleted(agent)
 }

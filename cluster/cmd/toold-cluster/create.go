@@ -30,6 +30,9 @@ func createCommand() *cobra.Command {
 		if err := node.CheckOrigin(c, nil); err != nil {
 			return err
 		}
+		if err := checkPrincipal(args[0]); err != nil {
+			return err
+		}
 		w := log.Workspace{Principal: args[0], Name: args[1]}
 		create := func(l log.Log) error {
 			err := lease.Create(cmd.Context(), lease.Store{Log: l}, w, c)

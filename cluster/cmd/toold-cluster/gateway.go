@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"time"
@@ -44,6 +45,9 @@ func gatewayCommand() *cobra.Command {
 }
 
 func (f *gatewayFlags) run() error {
+	if f.tokens == "" && f.userCA == "" {
+		return errors.New("no user could be let in: name the file of their tokens with --tokens, or the authorities of their certificates with --user-ca")
+	}
 	log, err := f.logger()
 	if err != nil {
 		return err

@@ -230,7 +230,10 @@ func TestWrongUse(t *testing.T) {
 		"required flag(s) \"name\" not set": {"node"},
 		"ca.pem":                            {"node", "--name", "a", "--allow-root", "--certs", t.TempDir()},
 		"unknown command":                   {"nothing"},
-		"ca.pem: no such file":              {"gateway", "--name", "g", "--certs", t.TempDir()},
+		"which --certs names":               {"gateway", "--name", "g", "--user-ca", "ca.pem", "--certs", t.TempDir()},
+		"--tokens, or the authorities":      {"gateway", "--name", "g", "--certs", t.TempDir()},
+		`"alice" is no user`:                {"quota", "alice", "--sessions", "1"},
+		`"bob" is no user`:                  {"create", "bob", "project"},
 	} {
 		text, err := exec.Command(program, args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(text), want) {

@@ -213,6 +213,15 @@ func drainCommand() *cobra.Command {
 	return a.flags(cmd)
 }
 
+// checkPrincipal returns an error for a name that no user has.
+func checkPrincipal(who string) error {
+	kind, name, _ := strings.Cut(who, ":")
+	if kind != "token" && kind != "certificate" || name == "" {
+		return fmt.Errorf("%q is no user: write token:NAME or certificate:NAME", who)
+	}
+	return nil
+}
+
 // forgetNode removes a node from the list, unless it lives.
 func forgetNode(ctx context.Context, config members.Config, view *members.Members, name string) error {
 	node, _ := view.Node(name)
@@ -234,7 +243,7 @@ func forgetNode(ctx context.Context, config members.Config, view *members.Member
 // awaitDrained returns when a node has announced that it has no workspaces, or is lost. It returns what the drain has ended, one
 // thing on each line, as far as the node has announced it.
 func awaitDrained(view *members.Members, name string, report func(left int)) (ended string, err error) {
-	last := -1
+	last := 0
 	for {
 		changed := view.Changed()
 		n, _ := view.Node(name)
@@ -243,7 +252,7 @@ func awaitDrained(view *members.Members, name string, report func(left int)) (en
 			return n.Ended, fmt.Errorf("the node %q is lost; other nodes take its workspaces over when they are asked for", name)
 		case view.Drained(name):
 			return n.Ended, nil
-		case n.Draining && n.Load.Workspaces != last:
+		case n.Draining && n.Load.Workspaces > 0 && n.Load.Workspaces != last:
 			last = n.Load.Workspaces
 			report(last)
 		}

@@ -23,6 +23,9 @@ func quotaCommand() *cobra.Command {
 		Example: "  toold-cluster quota token:alice --sessions 100 --calls 64",
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if err := checkPrincipal(args[0]); err != nil {
+			return err
+		}
 		return a.withLog(func(js jetstream.JetStream, _ log.Log) error {
 			var set quota.Limits
 			if cmd.Flags().Changed("sessions") {
@@ -53,7 +56,8 @@ func quotaCommand() *cobra.Command {
 				}
 				return fmt.Sprint(*own)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "sessions  %d of %s\ncalls     %d of %s\n", held.Sessions, of(own.Sessions), held.Calls, of(own.Calls))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "sessions  %d of %s\ncalls     %d of %s\non nodes with --quota-sessions or --quota-calls; others count nothing\n",
+				held.Sessions, of(own.Sessions), held.Calls, of(own.Calls))
 			return err
 		})
 	}

@@ -93,11 +93,14 @@ func Describe(err error) string {
 	}
 	text, reason := strings.TrimSuffix(s.Message(), "."), toold.Reason(err)
 	hint := hints[s.Code()]
-	if remote, is := errors.AsType[*RemoteError](err); is && s.Code() == codes.Unavailable {
+	switch remote, is := errors.AsType[*RemoteError](err); {
+	case !is:
+	case s.Code() == codes.Unavailable && reason != "": // it has answered
+		hint = ""
+	case s.Code() == codes.Unavailable:
 		hint = "Whether " + remote.Where + " serves is known there: no command of this machine starts it."
-		if reason != "" { // it has answered
-			hint = ""
-		}
+	case s.Code() == codes.DeadlineExceeded:
+		hint = "Try again: a gateway may be waiting for the rest of its cluster."
 	}
 	switch {
 	case reason != "":
