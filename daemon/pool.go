@@ -123,13 +123,16 @@ func (h *toolHost) announce() {
 	options := view(h.s, func(its *state) *tooldv1.Options { return its.options })
 	now := h.refreshedPool(options)
 	h.s.update(func(its *state) {
-		before, is := its.toolset.announced, now.Names()
-		its.toolset.announced = announced{now.Revision, is}
-		if before.revision == "" || before.revision == now.Revision || its.stopping {
+		before := its.toolset.announced
+		if before.revision == now.Revision {
 			return
 		}
-		were := before.names
-		details := toolsChanged{now.Revision, without(is, were), without(were, is)}
+		is := now.Names()
+		its.toolset.announced = announced{now.Revision, is}
+		if before.revision == "" || its.stopping {
+			return
+		}
+		details := toolsChanged{now.Revision, without(is, before.names), without(before.names, is)}
 		its.ledger.append(entry(nil, pipeline.Noticed{Code: "tools_changed", Message: "The tools of this session have changed" + changesIn(details) + ".", Details: details}))
 	})
 }

@@ -70,8 +70,9 @@ type stream struct {
 	over chan struct{} // closed when nothing more is received, and the session was resumed if it is to be
 }
 
-// Open attaches to the session that attach names, or to a new one, and returns when the daemon has confirmed it. If the daemon becomes
-// unavailable meanwhile it attaches once more; of a new session without a name a first one may be left then. The Session takes over attach. ctx bounds the Session's life; the caller also calls Close.
+// Open attaches to the session that attach names, or to a new one, and returns when the daemon has confirmed it. If the daemon
+// becomes unavailable meanwhile, Open attaches once more; where attach names no session, the daemon may have made one before, which is
+// left. The Session takes over attach. ctx bounds the Session's life; the caller also calls Close.
 func Open(ctx context.Context, dial Dial, attach *tooldv1.Attach) (*Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{dial: dial, ctx: ctx, cancel: cancel, events: make(chan Event), attach: attach, attaching: make(chan struct{})}

@@ -106,9 +106,12 @@ func (n *Node) handle(_ any, stream grpc.ServerStream) error {
 }
 
 // deleted reports whether the unit ends, or has ended, since the workspace was deleted.
-func (u *unit) deleted() bool {
-	fenced, is := errors.AsType[*lease.Fenced](u.mirror.fault())
-	return is && fenced.Deleted()
+func (u *unit) deleted() bool { return isDeletion(u.mirror.fault()) }
+
+// isDeletion reports whether an error is that the workspace was deleted.
+func isDeletion(err error) bool {
+	fenced, is := errors.AsType[*lease.Fenced](err)
+	return errors.Is(err, ErrDeleted) || is && fenced.Deleted()
 }
 
 // refusal is what the gateway is told if the workspace cannot be served here.

@@ -182,7 +182,7 @@ func (n *Node) needs(ctx context.Context, id string, found foundMarker) (bool, e
 
 // discard removes what the node has of a workspace, if it has ended since the workspace was deleted.
 func (u *unit) discard(why error) {
-	if fenced, is := errors.AsType[*lease.Fenced](why); !errors.Is(why, ErrDeleted) && (!is || !fenced.Deleted()) {
+	if !isDeletion(why) {
 		return
 	}
 	root, err := os.OpenRoot(u.node.Dir)

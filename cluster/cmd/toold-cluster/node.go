@@ -146,11 +146,7 @@ func (f *nodeFlags) run() error {
 	}
 	defer conn.Close()
 	config := f.members(conn, js, id)
-	config.Suspected = func(other members.Node, why error) {
-		if other.Name != f.name { // itself, before it serves
-			logSuspected(log)(other, why)
-		}
-	}
+	config.Suspected = f.logOthers(log)
 	var view *members.Members
 	if err := f.patiently(ctx, log, "see the other nodes", func(try context.Context) (err error) { view, err = members.Open(try, config); return err }); err != nil {
 		return err
@@ -180,6 +176,16 @@ func (f *nodeFlags) run() error {
 	}
 	defer n.Kill() // of which nothing is left after a Shutdown
 	return f.serve(ctx, log, n, id, listener, view, config, again)
+}
+
+// logOthers returns logSuspected but for this node, which does not answer before it serves.
+func (f *nodeFlags) logOthers(log *zap.Logger) func(members.Node, error) {
+	logged := logSuspected(log)
+	return func(n members.Node, why error) {
+		if n.Name != f.name {
+			logged(n, why)
+		}
+	}
 }
 
 // openQuota returns the accounts of principals.

@@ -98,7 +98,7 @@ func Describe(err error) string {
 	case s.Code() == codes.Unavailable && reason != "": // it has answered
 		hint = ""
 	case s.Code() == codes.Unavailable:
-		hint = "Whether " + remote.Where + " serves is known there: no command of this machine starts it."
+		hint = "The daemon at " + remote.Where + " is started on its own machine, not by a command of this one."
 	case s.Code() == codes.DeadlineExceeded:
 		hint = "Try again: a gateway may be waiting for the rest of its cluster."
 	}
